@@ -156,13 +156,14 @@ seed json plot jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns mean sd variance quantiles members truth where logits
+label columns mean sd variance quantiles members truth where
+time event survival-at follow-up interpolation logits
 group COL…  A column whose values group the rows: errors are reported in every group too; give it once
     for each column.
 weights clusters blocks sampling-rate
 intersections
 statistic NAME  A statistic whose value is shown for each model: see caltest list
-    statistics. [default: ckce]
+    statistics. [default: none]
 lens
 report FILE  Also write a page with the picture and all that is said: one .html file.
 json plot
@@ -210,6 +211,7 @@ id/ids COL  A column of names of rows, if outcomes come late: rows whose label i
 batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
     [default: its content]
 date TEXT  When its rows were predicted.
+date-column COL  A column of the dates when rows were predicted, which are in their order.
 alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next eight, it is kept
     in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,16 @@ class Facts:
         return {name: plain(getattr(self, name)) for name in (*names, *self.derived)}
 
 
+class PageTable(NamedTuple):
+    """A table of a summary: on a page whole, in text as much of it as there is room for."""
+
+    caption: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    most: int = 10  #: Rows in text.
+    where: object = ""  #: Where the others are.
+
+
 class Page(str):
     """A summary as text, and its parts for other printers: a web page, a notebook, one line."""
 
@@ -91,7 +101,7 @@ class Page(str):
     why: str  #: What stands beside the verdict, as a clause.
     headline: str  #: What was found, with size and place, as sentences.
     size: str  #: A line of numbers.
-    blocks: tuple[str, ...]  #: Tables and paragraphs; lines of tables begin with blanks.
+    blocks: tuple[str | PageTable, ...]  #: Tables and paragraphs; lines of tables begin with blanks.
     steps: tuple[str, ...]  #: What to do next.
     rows: tuple[tuple[str, str], ...]  #: The evidence, names and texts.
     details: str  #: More of it, for those who ask.

@@ -74,7 +74,7 @@ def test_the_output_is_the_summary(folder, data):
         for name in ("good", "sharp")
     }
     expected = caltest.compare(models, labels, "skce_uq")
-    typed = expected.summary().replace("caltest.test", "caltest test")
+    typed = expected.summary().replace("caltest.audit", "caltest audit")
     assert result.stdout == typed + "\n"
 
 

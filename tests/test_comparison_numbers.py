@@ -7,7 +7,7 @@ from support import binomial_limits
 
 import caltest
 from caltest import InputError
-from caltest.predictive import GaussianPredictions, Normal, Quantiles
+from caltest.predictive import GaussianPredictions, Normal, Quantiles, Survival
 
 LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
 ROWS = 400
@@ -32,7 +32,7 @@ def quick(models=MODELS, outcomes=OUTCOMES, **options):
 
 
 def test_errors_by_hand():
-    found = quick()
+    found = quick(statistic="pit_ad")
     assert (found.probability, found.statistic, found.n_classes) == ("interval:0.8", "pit_ad", None)
     assert found.nearest[0] == "good"
     assert found.values.argmin() == 0
@@ -80,7 +80,7 @@ def rounded(mean, sd, levels=LEVELS):
 def test_quantile_forecasts_count_ties_as_they_claim():
     whole = np.round(OUTCOMES)
     models = {"good": rounded(MEAN, 2.0), "wide": rounded(MEAN, 6.0), "law": Normal(MEAN, sd=2.0)}
-    found = quick(models, whole)
+    found = quick(models, whole, statistic="pit_ad")
     good, wide, _ = found.errors
     assert good.low < 0.0 < good.high
     assert good.absolute[0] == 0.0
@@ -119,13 +119,56 @@ def test_an_event_weights_groups_and_clusters():
 
 
 def test_what_is_read():
-    text = str(quick()).replace("\n", " ")
-    assert "No error is shown in good's 80% interval (at most" in text
+    text = " ".join(str(quick()).split())
+    assert text.startswith("Clear winner. good is better calibrated than high by ")
+    assert "Mean absolute error of the predicted 80% interval, in points: good" in text
     assert "3 models on 400 rows of numbers" in text
-    assert " is further off than good, by" in text
-    assert "By CRPS, which also counts how sharp predictions are, good is best" in text
     assert "mean error (about)" in text
     assert quick().to_dict()["errors"][2]["units"]["predicted"] == pytest.approx(MEAN.mean() + 2.0)
+
+
+def of_times(seed, n=1500, factor=1.4):
+    """Two models of times that are censored, the first of hazards that are too high."""
+    rng, grid = np.random.default_rng(seed), np.linspace(0.05, 4.0, 80)
+    rate = rng.uniform(0.3, 1.0, n)
+    time, end = rng.exponential(1.0 / rate), rng.uniform(0.3, 1.0, n) + rate * 2.0
+    laws = [Survival(np.exp(-np.outer(each * rate, grid)), grid) for each in (factor, 1.0)]
+    return dict(zip("ab", laws, strict=True)), (np.minimum(time, end), time <= end), rate
+
+
+def test_times_are_compared_by_the_risk_until_a_horizon():
+    models, seen, rate = of_times(0)
+    found = quick(models, seen, lens="until:1", groups={"fast": rate > 0.6})
+    assert (found.probability, found.loss, found.nearest) == ("until:1", "brier", ["b", "a"])
+    a, b = found.errors[:2]
+    assert (a.predicted, b.predicted) == pytest.approx(
+        (1 - np.exp(-np.outer([1.4, 1], rate))).mean(1), abs=1e-3
+    )
+    assert (a.low, b.absolute[0]) > (0.0, -1e-9)
+    gap = found.gap("a", "b")
+    assert gap.absolute[1] == pytest.approx(a.absolute[1] - b.absolute[1])
+    assert gap.mean == pytest.approx((a.predicted - b.predicted,) * 3)
+    assert gap.brier[0] < gap.brier[1] == pytest.approx(a.brier - b.brier)
+    assert "that the event comes by 1" in " ".join(str(found).split())
+    assert quick(models, seen).probability.startswith("until:")
+    for options, message in (
+        ({"lens": "quantile:0.5"}, "give a lens such as 'until:365'"),
+        ({"clusters": np.arange(1500) // 2}, "rows are independent and count alike"),
+    ):
+        with pytest.raises(InputError, match=message):
+            quick(models, seen, **options)
+
+
+def test_where_nothing_is_censored_times_are_labels():
+    models, (time, _), _ = of_times(1)
+    found = quick(models, (time, np.ones(len(time))), lens="until:1")
+    risks = {name: law.risk(1.0) for name, law in models.items()}
+    known = quick(risks, time <= 1.0)
+    for one, other in zip(found.errors, known.errors, strict=True):
+        assert (one.predicted, one.observed) == pytest.approx((other.predicted, other.observed))
+        assert one.absolute[1] == pytest.approx(other.absolute[1])
+        assert one.brier == pytest.approx(other.brier, abs=2e-3)
+    assert found.gaps[0].absolute == pytest.approx(known.gaps[0].absolute, abs=5e-3)
 
 
 @pytest.mark.parametrize(
@@ -179,7 +222,7 @@ def test_the_kernel_error_is_that_of_numbers(clusters):
 
 
 @pytest.mark.level
-@pytest.mark.parametrize("kind", ["calibrated", "counts", "quantiles", "clusters"])
+@pytest.mark.parametrize("kind", ["calibrated", "counts", "quantiles", "clusters", "times"])
 def test_intervals_hold_as_often_as_they_say(kind):
     """Two models that are equally good: intervals of errors and of scores hold."""
     times = 40 if kind in ("counts", "clusters") else 100  # which take longer
@@ -198,6 +241,17 @@ def test_intervals_hold_as_often_as_they_say(kind):
             laws = [scipy.stats.poisson(each) for each in means]
         if kind == "quantiles":
             laws = [Quantiles(LEVELS, law.ppf(np.array(LEVELS)[:, None]).T) for law in laws]
+        if kind == "times":
+            _, y, rate = of_times(seed, 400, 1.0)
+            halves = [
+                np.where(each, rate * 1.2, rate)
+                for each in (np.arange(400) % 2 < 1, np.arange(400) % 2 > 0)
+            ]
+            grid = np.linspace(0.05, 4.0, 80)
+            laws, options = (
+                [Survival(np.exp(-np.outer(x, grid)), grid) for x in halves],
+                {"lens": "until:1"},
+            )
         found = quick(dict(zip("ab", laws, strict=True)), y, **options)
         if kind == "calibrated":
             half = scipy.stats.norm.ppf(0.9)
@@ -207,7 +261,10 @@ def test_intervals_hold_as_often_as_they_say(kind):
             ]
             misses = [not e.low <= 0.8 - r <= e.high for e, r in zip(found.errors, rates, strict=True)]
             exact += any(misses)
-        low, _, high = found.gaps[0].crps
+        if kind == "times":
+            errors = [np.mean(np.exp(-rate) - np.exp(-x)) for x in halves]
+            exact += any(not e.low <= r <= e.high for e, r in zip(found.errors, errors, strict=True))
+        low, _, high = getattr(found.gaps[0], found.loss)
         score += not low <= 0.0 <= high
     most = binomial_limits(times, 0.05)[1]
     assert exact / times <= most

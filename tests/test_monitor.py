@@ -1,6 +1,7 @@
 """Monitoring: e-values are fair, batches and files change no number, and what is wrong is refused."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,10 @@ from caltest.predictive import Distribution, Normal, Quantiles
 
 RNG = np.random.default_rng
 MOST = 0.999  # quantile of a number of false alarms
+
+
+def said(state):
+    return " ".join(state.summary().split())
 
 
 def alarms(streams, one):
@@ -297,24 +302,53 @@ def test_false_alarms_in_ten_thousand_rows(m):
 
 
 def test_what_is_wrong_is_found_and_where_and_since_when():
-    rng, monitor = RNG(1), caltest.Monitor()
+    """The headline has the size and the place of the error that is proved to be largest."""
+    rng, monitor = RNG(1), caltest.Monitor(model="risk 2.1")
     for week in range(12):
         p, region = rng.uniform(0.1, 0.6, 400), rng.choice(["north", "south", "west"], 400)
         wrong = 0.15 * (region == "north") * (week >= 5)
         date = f"2026-05-{week + 1:02}"
         state = monitor.update(p, rng.random(400) < p + wrong, groups={"region": region}, date=date)
-    worst = state.worst
+    worst, subject = state.worst, state.story.subject
     assert state.alarm
-    assert (worst.column, worst.value, worst.found) == ("region", "north", True)
+    assert (worst.column, worst.value, worst.found, worst.side) == ("region", "north", True, "under")
+    assert (subject.of, subject.side, subject.place) == (worst, "under", "later")
     assert worst.predicted_since < worst.observed_since
     assert worst.low <= worst.error <= worst.high < 0.0
+    assert worst.proved == max(each.proved for each in state.evidence if each.found)
     assert 1_800 <= worst.since <= 2_200
     assert state.alarm_row > 2_000
-    assert state.alarm_date is not None
     assert state.date_of(worst.since) in ("2026-05-05", "2026-05-06")
-    assert "region = north" in state.summary()
-    assert "The start is an estimate" in state.summary()
-    assert "too low" in state._page().headline
+    text, page = said(state), state._page()
+    assert text.startswith(
+        f"ALARM, since {state.alarm_date} (row {state.alarm_row:,}). Predictions have "
+    )
+    assert re.search(r"have become .*about \d+ points too low where region is north\.", page.headline)
+    assert "Odds against the model: more than a billion to 1; alarm at 20 to 1; p < 1e-9, valid" in text
+    assert len(page.steps) == 3
+    assert "The start is an estimate" in page.steps[0]
+    assert "Do not test the same rows again" in page.steps[2]
+    assert "model risk 2.1" in text
+    assert "10^" not in text + repr(state)
+    assert len(state.summary().splitlines()) <= 40
+    assert state.evalue == pytest.approx(sum(each.adjusted for each in state.evidence) + 0.2)
+    data = json.loads(json.dumps(state.to_dict(), allow_nan=False))
+    assert (data["alarm"], len(data["evidence"]), data["model"]) == (True, 4, "risk 2.1")
+    assert repr(state).startswith("MonitorState(alarm, odds against the model more than")
+    assert "<table>" in state._repr_html_()
+
+
+def test_no_alarm_and_no_rows():
+    p, labels = calibrated(RNG(3), 2_000, 2)
+    state = caltest.Monitor().update(p, labels)
+    assert state.story.verdict == "no alarm"
+    assert said(state).startswith(
+        "No alarm, in 2,000 rows. No error found so far. Odds against the model: "
+    )
+    assert "No alarm does not prove calibration" in said(state)
+    nothing = caltest.Monitor().state
+    assert said(nothing).startswith("No rows yet. What to do next 1. Give the next rows")
+    assert repr(caltest.Monitor()) == "Monitor(ever, no alarm, odds against the model 1 to 1, n = 0)"
 
 
 @pytest.mark.slow
@@ -354,7 +388,7 @@ def test_what_is_said_of_a_spread_is_what_is_drawn_and_kept(factor, word, tmp_pa
     monitor.save(tmp_path / "state.json")
     state = caltest.Monitor.load(tmp_path / "state.json").state
     assert state.worst.event == "the outcome is outside its predicted central half"
-    assert f"Predicted distributions are too {word}." in " ".join(state.summary().split())
+    assert f"Predicted distributions have become too {word}." in said(state)
     errors = [abs(each.predicted - each.observed) for each in state.periods]
     assert max(errors[:2]) < 0.05 < 0.1 < min(errors[2:])
     assert {each.event for each in state.periods} == {state.worst.event}
@@ -371,8 +405,7 @@ def test_evidence_has_the_error_since_then_and_that_of_all_rows():
     assert "predicted" not in found
     assert found["predicted_since"] - found["observed_since"] == pytest.approx(-0.2, abs=0.05)
     assert found["error"] == pytest.approx(-0.2 / 3, abs=0.04)
-    said = " ".join(state.summary().split())
-    assert f"to 1 now; p = {state.pvalue:.3g} by the largest so far, valid at any time" in said
+    assert "p < 1e-9, valid at any time" in said(state)
 
 
 def test_numbers_that_are_too_low():
@@ -481,8 +514,8 @@ def test_rows_of_a_cluster_that_comes_back_are_set_aside_and_the_rest_goes_on(ki
     assert found.to_dict() == {**expected.to_dict(), "set_aside": 20}
     assert (found.rows, found.clusters) == (50, 25)
     assert [found.evidence[0].rows, found.evidence[0].clusters] == [50, 25]
-    assert "50 rows in 25 clusters" in found.summary()
-    assert "20 rows set aside, of clusters that came before" in " ".join(found.summary().split())
+    assert "50 rows in 25 clusters" in said(found)
+    assert "; 20 rows set aside, of clusters that came before" in said(found)
 
 
 def test_rows_of_evidence_are_rows():
@@ -494,15 +527,30 @@ def test_rows_of_evidence_are_rows():
     assert [(each.rows, each.clusters) for each in state.evidence] == [(60, None), *[(20, None)] * 3]
 
 
-def test_a_detector_is_not_said_to_be_odds():
+def test_a_detector_is_not_said_to_be_odds_and_nothing_to_be_found():
     """On calibrated rows it has the mean of their number."""
     p, labels = calibrated(RNG(0), 2_000, 2)
     state = caltest.Monitor(mode="change").update(p, labels, groups={"g": np.arange(2_000) % 2})
-    said = state.summary()
-    assert " to 1" not in said + repr(state)
-    assert f"evidence   {state.evalue:,.0f}"[:14] in said
-    assert "not odds; a calibrated model's grows by at most 1 with every row" in said
-    assert " to 1" not in "".join(text.get_text() for text in state.plot().axes_[0].texts)
+    text = said(state)
+    assert text.startswith("No alarm, in 2,000 rows. No change found so far. Change score ")
+    assert not re.search(r"\d to 1\b", text + repr(state))
+    assert "it grows by up to 1 a row, on average" in text
+
+
+def test_days_that_are_fed_late_keep_their_dates():
+    """Rows of several days in one batch: every date is a period; with clusters a batch is one."""
+    rng, p = RNG(0), np.full(900, 0.3)
+    days = np.repeat([f"2026-05-{k + 1:02}" for k in range(9)], 100)
+    labels = rng.random(900) < 0.3 + 0.6 * (np.arange(900) >= 600)
+    state = caltest.Monitor().update(p, labels, date=days)
+    one = caltest.Monitor().update(p, labels, date="2026-06-01")
+    assert [each.date for each in state.periods] == [*dict.fromkeys(days)]
+    assert (state.alarm_row, state.log_evalue) == (one.alarm_row, one.log_evalue)
+    assert (state.alarm_date, state.date_of(650)) == ("2026-05-07", "2026-05-07")
+    grouped = caltest.Monitor().update(p, labels, date=days, clusters=np.arange(900) // 3)
+    assert [each.date for each in grouped.periods] == ["2026-05-09"]
+    with pytest.raises(caltest.InputError, match="date has rows of '2026-05-09' before and after"):
+        caltest.Monitor().update(p, labels, date=np.roll(days, 50))
 
 
 def test_dates_are_those_of_predictions_or_none():
@@ -510,7 +558,8 @@ def test_dates_are_those_of_predictions_or_none():
     monitor.update([0.2, 0.7], [None, None], ids=["a", "b"], date="2026-05-01")
     monitor.update([0.3, 0.6], [0, 1], ids=["c", "d"], date="2026-05-02")
     monitor.update(None, [1], ids=["b"], date="2026-06-01")
-    assert [each.date for each in monitor.update(None, [0], ids=["a"]).periods] == ["2026-05-02"]
+    days = monitor.update(None, [0], ids=["a"]).periods
+    assert [(each.date, each.rows) for each in days] == [("2026-05-01", 2), ("2026-05-02", 2)]
     state = caltest.Monitor().update([0.2, 0.7], [0, 1])
     assert [each.date for each in state.periods] == [None]
 
@@ -813,30 +862,6 @@ def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_file(tmp_path):
 # ------------------------------------------------------------------ results, pictures, the command
 
 
-def test_results_are_plain_data_and_print_themselves():
-    rng = RNG(0)
-    p = rng.uniform(0.2, 0.6, 800)
-    state = caltest.Monitor(model="risk 2.1").update(
-        p, rng.random(800) < p + 0.1, groups={"sex": rng.choice(["F", "M"], 800)}
-    )
-    data = json.loads(json.dumps(state.to_dict(), allow_nan=False))
-    assert data["alarm"] is True
-    assert len(data["evidence"]) == 3
-    needs = " ".join(state.summary().split())
-    assert "in the order in which they were predicted" in needs
-    assert "Adjusted is the evidence divided by k(k + 1) for the k-th to appear" in needs
-    assert "is the sum of adjusted ones and 0.25, kept for groups to come." in needs
-    assert state.evalue == pytest.approx(sum(each.adjusted for each in state.evidence) + 0.25)
-    assert "can be flagged though its interval holds 0" in needs
-    assert data["model"] == "risk 2.1"
-    assert "valid at any time" in state.summary()
-    assert "Do not test the same rows" in state.summary()
-    assert repr(state).startswith("MonitorState(alarm, evidence ")
-    assert "<table>" in state._repr_html_()
-    assert caltest.Monitor().state.summary().startswith("No rows yet.")
-    assert repr(caltest.Monitor()) == "Monitor(ever, no alarm, evidence 1 to 1, n = 0)"
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("numbers", [False, True])
 def test_pages_and_pictures(numbers, tmp_path):
@@ -862,8 +887,8 @@ def test_pages_and_pictures(numbers, tmp_path):
     page = (tmp_path / "page.html").read_text()
     assert "<svg" in page
     assert f"caltest {caltest.__version__}</p>" in page
-    assert "What this assumes: rows come in the order" in " ".join(page.split())
-    assert "<dt>alarm at</dt>" in page
+    assert "rows come in the order in which they were predicted" in " ".join(page.split())
+    assert '<th scope="row">alarm at</th>' in page
     import matplotlib.pyplot as plt
 
     plt.close("all")
@@ -942,7 +967,7 @@ def test_the_command_creates_and_continues(tmp_path):
     data = json.loads(alarm.stdout)
     assert (alarm.exit_code, data["alarm"], data["rows"]) == (1, True, 1500)
     assert {each["value"] for each in data["evidence"]} == {None, "007", "12"}
-    assert "Alarm at row" in page.read_text()
+    assert "<title>ALARM: Monitoring of calibration</title>" in page.read_text()
     assert (caltest.Monitor.load(state).state.rows, data["alarm_date"]) == (1500, None)
 
 

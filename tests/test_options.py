@@ -36,7 +36,8 @@ BESIDES = {
 #: Arguments that only Python has; options that only a command has.
 ALONE = {
     "test": ["--alpha"], "estimate-error": ["order"], "compare": ["confidence"],
-    "bounds": ["binning", "n_bins"], "power": ["truth"], "monitor": ["self", "predicted", "outcomes"],
+    "bounds": ["binning", "n_bins"], "power": ["truth"],
+    "monitor": ["self", "predicted", "outcomes", "--date-column"],
 }  # fmt: skip
 
 
@@ -141,7 +142,7 @@ test --columns p --label paid : labels has fractions: .*; give observed classes
 test --columns p --clusters age --tolerance .1 : for rows in clusters use caltest audit
 test --columns high --seed 1 : say which rows belong together .--clusters.
 audit --columns high --group age --min-rows 500 --seed 1 --resamples 99 : lower --min-rows
-compare --columns p,high --group age : use caltest test to test
+compare --columns p,high --group age : Run caltest audit on p before
 plan --columns p --materiality .05 : with --error 0.005
 power --columns p --sample-size --temperature .9 --max-n 60 --datasets 20 : most rows allowed, 60
 """

@@ -57,7 +57,7 @@ def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
     By default pairs of entries are included if there are few entries.
     """
     if default and isinstance(law, Survival):
-        return _lenses_of_times(law)
+        return lenses_of_times(law)
     if default and isinstance(law, Quantiles):
         return _lenses_stated(law)
     if not isinstance(law, Pools):
@@ -97,7 +97,7 @@ def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
     return (DISTRIBUTION, *sorted(widths), *(f"quantile:{at:.9g}" for at in sorted(single)))
 
 
-def _lenses_of_times(law: Survival) -> tuple[str, ...]:
+def lenses_of_times(law: Survival) -> tuple[str, ...]:
     """Return the default lenses: the whole, until half of all events are predicted, until the end.
 
     Horizons are times that the curves state, unless these are many. The whole is left out where curves

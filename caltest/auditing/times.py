@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -412,3 +413,66 @@ def _of_completed(
     joint = np.minimum(share * np.maximum(together, alone), 1.0)
     intervals = tuple((float(low), float(high)) for low, high in zip(*ends, strict=True))
     return every[0]._replace(pvalues=alone, intervals=intervals, adjusted=joint), values
+
+
+# ------------------------------------------------------------------ one risk, of models compared
+
+
+@dataclass(frozen=True, eq=False)
+class Followed(Design):
+    """Independent rows that count alike, and what was seen of their times until a horizon."""
+
+    law: Any = None
+    horizon: float = 0.0
+
+    @classmethod
+    def until(cls, whole: Sample, horizon: float) -> Followed:
+        """Return all rows."""
+        law: Any = copy(whole.rows.law)
+        law.check_horizon(horizon)
+        law.seen = whole.labels if law.seen is None else law.seen
+        return cls(whole.rows.weights, law=law, horizon=law.stated_time(horizon))
+
+    @property
+    def plain(self) -> bool:
+        """Whether counts of events are known: not of censored rows."""
+        return False
+
+    def at(self, rows: NDArray[np.intp] | None) -> Followed:
+        """Return some rows."""
+        return (
+            self if rows is None else replace(self, weights=self.weights[rows], law=self.law.take(rows))
+        )
+
+    def interval(
+        self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = True
+    ) -> tuple[float, float, float, float]:
+        """Return the mean risk, the observed one, and the interval of their difference."""
+        law, horizon, scores, mean = self.law, self.horizon, chances, float(chances.mean())
+        ended, came = law.until(law.seen)
+        early = law.until(law.seen, horizon)[0]
+        expected = scores if law.horizon is not None else law.cumulative_hazard(early)
+        strata = risk_bounds(ended, came, scores, expected, horizon)
+        if strata is not None:
+            found = strata.limits(level)
+        elif kaplan_meier(ended, came, horizon) is None:  # nobody was followed so long
+            found = Sizing(mean, 0.0, 1.0)
+        else:
+            total = float(np.sum(came & (ended <= horizon)))
+            ratios = np.array([total, *events_bounds(total, level)]) / max(expected.sum(), 1e-300)
+            found = Sizing(*(scaled_risk(scores, self.weights, each) for each in ratios.tolist()))
+        return mean, found.estimate, mean - found.high, mean - found.low
+
+    def spread(self, part_of: NDArray[np.intp], parts: Sequence[Part]) -> Array:
+        """Return what every row adds to the observed risks of parts: by its influence on them."""
+        ended, came = self.law.until(self.law.seen)
+        seen = np.empty(len(ended))
+        for k, part in enumerate(parts):
+            rows, observed = part_of == k, part.observed
+            time, ordered = ended[rows], np.sort(ended[rows])
+            early = came[rows] & (time <= self.horizon)
+            followed = part.rows - np.searchsorted(ordered, time)
+            passed = np.append(0.0, np.cumsum(np.sort(1.0 / followed[early] ** 2)))
+            passed = passed[np.searchsorted(np.sort(time[early]), time, "right")]
+            seen[rows] = observed + (1.0 - observed) * part.rows * (early / followed - passed)
+        return seen

@@ -213,7 +213,11 @@ def _models(
         labels = loaded[digits_models()[0]].labels
         return None, {name: each.rows for name, each in loaded.items()}, labels
     if len(files) == 1 and asked["columns"] and len(asked["columns"]) > 1:  # one of P(class 1) a model
-        read = {name: asked.but(FILE=files[0], columns=[name]) for name in asked["columns"]}
+        beside = (*(asked["group"] or ()), *asked["columns"])  # which are known to be there
+        read = {
+            name: asked.but(FILE=files[0], columns=[name], group=[x for x in beside if x != name])
+            for name in asked["columns"]
+        }
     elif len(files) < 2:
         raise InputError(
             f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
@@ -227,7 +231,12 @@ def _models(
             raise InputError(f"the file {called(twice[0])} is given twice; give every model once.")
         read = {name: asked.but(FILE=path) for name, path in zip(names, files, strict=True)}
     sources = {name: str(each["FILE"]) for name, each in read.items()}
-    samples = {name: each.sample() for name, each in read.items()}
+    try:
+        samples = {name: each.sample() for name, each in read.items()}
+    except InputError:
+        for each in read.values():  # a column that is not there is one of probabilities
+            each.but(group=asked["group"]).sample()
+        raise
 
     import numpy as np
 
@@ -308,6 +317,7 @@ def monitor(
     ids: str | None = None,
     batch: str | None = None,
     date: str | None = None,
+    date_column: str | None = None,
     **given: Any,
 ) -> Found:
     """Watch a deployed model, batch by batch.
@@ -328,9 +338,9 @@ def monitor(
                 f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}, and "
                 f"{known} is given; leave it out, or begin a new state."
             )
-    # Names of clusters are kept, so they are read as they stand, among the columns of groups.
+    # Names of clusters are kept, and dates, so they are read as they stand, among columns of groups.
     together, named = asked["clusters"], tuple(asked["group"] or ())
-    columns = named if together is None or together in named else (*named, together)
+    columns = tuple(dict.fromkeys((*named, *filter(None, (together, date_column)))))
     if ids is not None and (asked["label"] is None or any(asked[name] for name in STATED)):
         raise InputError(
             f"--id {ids} is about labels that come late; give --label too, and probabilities alone."
@@ -346,6 +356,8 @@ def monitor(
             predicted, outcomes = sample.rows, sample.labels
             apart = {name: frame[name] for name in columns}
         groups = {name: apart[name] for name in named if apart} or None
+        if date_column is not None and apart:
+            late["date"] = apart[date_column]
         try:
             if column is not None:
                 watch.keep_column(column)

@@ -9,7 +9,8 @@ therefore at least what it would be if one of the two models were calibrated: of
 of losses, which have no limit, the smaller one.
 
 For numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
-smaller.
+smaller. For times until an event, the event is that it came by a horizon; the observed risk is Kaplan
+and Meier's within parts of similar predicted risk, and a row stands for its influence on it.
 """
 
 from __future__ import annotations
@@ -29,13 +30,14 @@ from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
 from caltest.auditing.options import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
+from caltest.auditing.times import Followed
 from caltest.auditing.views import Group, Sized
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
 from caltest.data import Rows, Sample
 from caltest.data.rows import effective_number
 from caltest.exceptions import InputError
-from caltest.laws import Pool, Predictive, Quantiles
-from caltest.lenses import Interval, Lens, Quantile, TopLabel, event, show
+from caltest.laws import Pool, Predictive, Quantiles, Survival
+from caltest.lenses import Interval, Lens, Quantile, TopLabel, Until, event, show
 from caltest.sampling import child_seed
 from caltest.statistics.distributions import pinball
 
@@ -78,7 +80,7 @@ class ModelError(Sized):
         estimate too large rather than too small.
     log_loss, brier
         Over all classes: mean of −log p and of Σ(p − y)²; for two classes the latter is (p − y)². None
-        for numbers.
+        for numbers; for times until an event the Brier score of the risk until the horizon alone.
     crps
         For numbers, in their units: the mean continuous ranked probability score. Where a model states
         quantiles only it is, for all models, twice the mean pinball loss at the levels that they have
@@ -167,8 +169,8 @@ def sizes_of(
     the level is for mean errors, half for absolute ones, shared among models and groups.
     """
     first, *_ = wholes.values()
-    labels, classes, n = first.labels, np.arange(first.rows.n_classes or 0), len(first.labels)
     designs = {name: Design.of(x.rows, None) for name, x in wholes.items()}
+    labels, classes, n = first.labels, np.arange(first.rows.n_classes or 0), len(first.labels)
     split = [
         *(large_enough(each, MIN_ROWS) for each in groupings),
         crossed(list(groupings), intersections, MIN_ROWS),
@@ -177,17 +179,22 @@ def sizes_of(
     small = [*(each for _, few in split for each in few), *twins]
     notes = [f"{each.what} {'are' if each.rows else 'is'} left out: {each.reason}." for each in small]
     where = [(None, np.arange(n)), *groups]
-    models: dict[str, Any]
-    if outcomes is None:
-        models = {}
+    models: dict[str, Any] = {}
+    label, shown = lens.label if lens else None, first.rows
+    if isinstance(lens, Until) and isinstance(first.rows.law, Survival):
+        for name, whole in wholes.items():
+            designs[name] = followed = Followed.until(whole, float(lens.threshold))
+            models[name] = _Times(followed.law.risk(followed.horizon))
+    elif outcomes is None:
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
             view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
             events = view.outcomes(np.repeat(classes[:, None], n, axis=1)).T == 1
             models[name] = _Classes(whole.rows.probs, view.rows.probs[:, 1], events, labels)
+        label, shown = view.label, view.rows
     else:
         lens, levels, said = _scored_alike(lens, wholes)
-        view, notes = lens.show(first.rows), notes + said
+        label, notes = lens.label, notes + said
         models = {
             name: _Numbers(x.rows, outcomes, x.labels, lens, levels) for name, x in wholes.items()
         }
@@ -211,7 +218,7 @@ def sizes_of(
         for a, b in pairs:
             ends = _gap(here[a], here[b], designs[a].at(rows), level)
             gaps.append(ModelDifference(a, b, group, **ends))
-    whose = {"probability": view.label or "canonical", "event": event(view.label, view.rows)}
+    whose = {"probability": label or "canonical", "event": event(label, shown)}
     return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, tuple(notes)
 
 
@@ -241,6 +248,8 @@ def _error(
         of_closed = np.nan_to_num(opened[0] / (opened[0] - closed[0]), nan=1.0).clip(0.0, 1.0)
     error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
     seen = shown.opened + of_closed[part_of] * (shown.seen - shown.opened)
+    if isinstance(design, Followed):
+        seen = design.spread(part_of, both[0])
     least = np.maximum(np.maximum(closed[1], -opened[2]), 0.0) @ share
     most = np.maximum(np.abs(closed[1]), np.abs(opened[2])) @ share
     if design.plain and not tied:
@@ -475,3 +484,45 @@ class _Numbers:
     def knows(self, other: _Numbers) -> bool:
         """Whether both are of the same event, so that what was observed cancels."""
         return self.lens.label.startswith(("below", "above"))
+
+
+# ------------------------------------------------------------------ models of times
+
+
+@dataclass(frozen=True, eq=False)
+class _Times:
+    """One model on some rows: risks until a horizon, and the rest as :class:`_Classes` has it."""
+
+    scores: Array
+    seen: Any = None
+    sides: Any = None
+    chance: float = 0.0
+    scored = ("brier",)
+
+    def shown(self, rows: NDArray[np.intp]) -> _Shown:
+        """Return some rows, of which the design knows what was seen."""
+        scores, none = self.scores[rows], np.zeros(len(rows), np.intp)
+        return _Shown(scores, scores, none, none)
+
+    def take(self, rows: NDArray[np.intp], scores: Array, *judged: Any) -> _Times:
+        """Return some rows, with their errors."""
+        return _Times(scores, *judged)
+
+    def own(self, design: Design, alpha: float) -> dict[str, Any]:
+        """Return the mean score."""
+        return {"brier": float(self._terms()[2].mean())}
+
+    def _terms(self) -> Array:
+        """Return what rows add to the absolute error, the risk and the Brier score, (3, n)."""
+        risk, seen = self.scores, self.seen
+        return np.stack([self.sides * (risk - seen), risk, risk**2 + (1.0 - 2.0 * risk) * seen])
+
+    def less(self, other: _Times) -> tuple[Array, Array]:
+        """Return these less another's, and the variance of each row by either law."""
+        risks = np.stack([self.scores, other.scores])
+        by_event = [other.sides - self.sides, 0.0 * self.sides, -2.0 * (risks[0] - risks[1])]
+        return self._terms() - other._terms(), np.square(by_event) * (risks * (1.0 - risks))[:, None]
+
+    def knows(self, other: _Times) -> bool:
+        """Whether what was observed cancels."""
+        return True

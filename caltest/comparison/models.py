@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from caltest._sums import Array
 from caltest._visible import as_text, quoted
 from caltest.alignment import check_rows, column_names, in_order_of
 from caltest.auditing.groups import known_before, notes_on, read_groups
-from caltest.auditing.options import INTERSECTIONS
+from caltest.auditing.options import INTERSECTIONS, lenses_of_times
+from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Rows, Sample, sample
@@ -25,9 +27,10 @@ from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
 from caltest.laws import Predictive, Survival, recognised
 from caltest.laws.base import finite_table
-from caltest.lenses import Lens, find_lens, lens_of, show
+from caltest.lenses import Lens, Until, find_lens, lens_of, show
 from caltest.results import Result
 from caltest.statistics import StatisticLike, find_statistic
+from caltest.story import Finding, Step, Story
 from caltest.testing import value_of
 
 _FEWEST_ROWS = 4  # or clusters: no interval of a difference says anything of fewer
@@ -56,9 +59,10 @@ class Comparison(Result):
     names
         The K models, as given.
     values
-        The statistic on all rows, (K,), read-only, in the order of ``names``.
+        The statistic on all rows, (K,), read-only, in the order of ``names``; empty without one.
     statistic, measures
         Registered name of the statistic, or the name of the function; and what it measures, in words.
+        None, and "", where none was asked for.
     confidence
         Of all intervals.
     n_samples, lens, warnings
@@ -89,7 +93,7 @@ class Comparison(Result):
     event: str
     names: tuple[str, ...]
     values: Array
-    statistic: str
+    statistic: str | None
     measures: str
     confidence: float
     n_samples: int
@@ -132,6 +136,50 @@ class Comparison(Result):
                 return each if each.model == first else each.turned
         raise InputError(f"no models {quoted(first)} and {quoted(second)} were compared there.")
 
+    @property
+    def loss(self) -> str:
+        """The score by which models are compared too: "log_loss", "crps", or for times "brier"."""
+        losses = ("log_loss", "crps", "brier")
+        return next(loss for loss in losses if getattr(self.errors[0], loss) is not None)
+
+    @cached_property
+    def story(self) -> Story:
+        """Which model is nearest, how much further off the others are, what is wrong with each, steps.
+
+        The verdict is "better" if all other models are further off, "some" if some are, or "alike". The
+        subject is a difference to the nearest model ("worse", or "alike"), and so are the first of the
+        ``others``; after them come what the nearest model is more than another where that is nearer
+        ("turned"), and for each model the largest proved error, wherever that is ("error"; "unproved"
+        if none is proved).
+        """
+        nearest, *further = self.nearest
+        differences = [self.gap(name, nearest) for name in further]
+        gaps = [Finding("worse" if x.absolute[0] > 0.0 else "alike", x) for x in differences]
+        gaps.sort(key=lambda each: each.kind != "worse")
+        kinds = [gaps[0].kind, gaps[-1].kind]
+        both = [each for gap in self.gaps for each in (gap, gap.turned)]
+        turned = [each for each in both if each.model == nearest and each.absolute[0] > 0.0]
+        errors = {name: self._worst(name) for name in self.nearest}
+        steps = [Step("use" if "worse" in kinds else "either", {"model": nearest})]
+        least = min(self.errors[: len(self.names)], key=lambda each: getattr(each, self.loss)).model
+        if least != nearest and getattr(gap := self.gap(nearest, least), self.loss)[0] > 0.0:
+            steps.append(Step("weigh", {"gap": gap}))
+        what = {"error": "mend", "unproved": "audit"}[errors[nearest].kind]
+        steps.append(Step(what, {"error": errors[nearest]}))
+        return Story(
+            {"worse": "better", "alike": "some" if "worse" in kinds else "alike"}[kinds[-1]],
+            found="error" in [each.kind for each in errors.values()],
+            subject=gaps[0],
+            others=(*gaps[1:], *(Finding("turned", each) for each in turned), *errors.values()),
+            steps=tuple(steps),
+        )
+
+    def _worst(self, model: str) -> Finding:
+        """Return the mean error of a model that is proved most; or else is most above chance."""
+        own = (each for each in self.errors if each.model == model)
+        worst = max(own, key=lambda x: (x.proved, abs(x.error) / max(x.high - x.low, 1e-300)))
+        return Finding("error" if worst.side else "unproved", worst, side=worst.side)
+
 
 # ------------------------------------------------------------------ inputs
 
@@ -164,8 +212,11 @@ def wholes_of(
             law = sample_of_law(probs, labels, **counting)
             if law is not None and not numbers:
                 raise InputError("these are distributions of numbers; give probabilities of classes.")
-            if law is not None and isinstance(law.rows.law, Survival):
-                raise InputError("times until an event are not compared; audit each of the models.")
+            if law and isinstance(law.rows.law, Survival) and not Design.of(law.rows, None).plain:
+                raise InputError(
+                    "times are compared where rows are independent and count alike; leave weights and "
+                    "clusters out, or audit each model."
+                )
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
             if counting.get("sampling_rates") and (classes := wholes[name].rows.classes):
                 rates = rates_by_class(counting["sampling_rates"], len(classes), classes)
@@ -269,17 +320,18 @@ def compare(
     models
         At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
         probabilities of class 1, in any form that :func:`caltest.test` takes; or distributions of
-        numbers, see Notes.
+        numbers, or times until an event, see Notes.
     labels
-        Observed classes, or numbers, (n,), as in :func:`caltest.test`; the same for all models.
+        Observed classes, or numbers, (n,), or ``(time, event)``, as in :func:`caltest.test`; the same
+        for all models.
     statistic
-        As in :func:`caltest.test`: its value for each model stands beside the errors. Default None:
-        "ckce", which was made for comparisons (it depends less than others on how a model's
-        predictions are distributed), and "pit_ad" for numbers (with a lens "citl").
+        As in :func:`caltest.test`: its value for each model stands beside the errors; "ckce" was made
+        for comparisons. Default None: no statistic.
     lens
         As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
         probability if it shows a single one; else of class 1 of two classes, or of the top class; for
-        numbers, those of how often outcomes lie in the central 80% interval.
+        numbers, those of how often outcomes lie in the central 80% interval; for times, those of the
+        risk until a horizon, "until:365", by default the later one of :func:`caltest.audit`.
     groups
         Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
         also found in every group of 50 rows or more. Default None: no groups.
@@ -332,6 +384,11 @@ def compare(
     state; no numbers can be drawn from them, so intervals of their differences do not allow for what
     did not happen.
 
+    *Times.* The event is that it comes by a horizon. What was observed is Kaplan and Meier's risk
+    within tenths of the model's own predicted risk, and inside these within parts that are alike, so
+    that censoring may depend on the prediction; its limits are about right. Rows are independent and
+    count alike. Scores are Brier's at the horizon.
+
     *The statistic* is the value that :func:`caltest.estimate` gives, bias included; it is not tested.
 
     References
@@ -352,11 +409,11 @@ def compare(
     """
     each = models.values() if isinstance(models, Mapping) else ()
     laws = any(recognised(x.law if isinstance(x, Rows) else x) is not None for x in each)
-    usual = ("pit_ad" if lens is None else "citl") if laws else "ckce"
-    measure = find_statistic(usual if statistic is None else statistic)
+    measure = None if statistic is None else find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting |= {"class_names": class_names, "logits": logits}
-    wholes, found_lens = wholes_of(models, labels, lens, measure.default_lens, counting, numbers=True)
+    usual = measure.default_lens if measure else None
+    wholes, found_lens = wholes_of(models, labels, lens, usual, counting, numbers=True)
     first = next(iter(wholes.values()))
     rows = first.rows
     count = None if rows.clusters is None else len(np.unique(rows.clusters))
@@ -364,8 +421,13 @@ def compare(
     if units < _FEWEST_ROWS:
         what += "" if rows.are_alike else " that count"
         raise InputError(f"there are {units} {what}; a comparison needs {_FEWEST_ROWS} at least.")
-    outcomes = None
-    if laws:
+    outcomes, through = None, found_lens
+    if isinstance(rows.law, Survival):
+        found_lens = through or find_lens(lenses_of_times(rows.law)[-1])
+        if not isinstance(found_lens, Until):
+            raise InputError("times are compared at a horizon; give a lens such as 'until:365'.")
+        through = None
+    elif laws:
         outcomes = finite_table("the outcomes", labels).reshape(-1)
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
@@ -378,7 +440,9 @@ def compare(
     values = []
     for name, whole in wholes.items():
         with _about_model(name):
-            values.append(value_of(measure, show(whole.rows, found_lens).sample(whole.labels)))
+            if measure is not None:
+                seen = show(whole.rows, through).sample(whole.labels)
+                values.append(value_of(measure, seen))
     notes: dict[str, list[str]] = {}
     for name, whole in wholes.items():
         for note in whole.rows.notes:
@@ -394,8 +458,8 @@ def compare(
         **points,
         names=tuple(wholes),
         values=np.array(values),
-        statistic=measure.name,
-        measures=measure.measures,
+        statistic=measure.name if measure else None,
+        measures=measure.measures if measure else "",
         confidence=float(confidence),
         n_samples=rows.n_samples,
         n_classes=rows.n_classes,

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import OneOf, arguments, choose
+from caltest._arguments import OneOf, anything, arguments, choose
 from caltest._visible import quoted
 from caltest.alignment import check_rows
 from caltest.data import Rows, predictions, sample
@@ -153,7 +153,7 @@ class Monitor:
 
     # -------------------------------------------------------------- batches
 
-    @arguments()
+    @arguments(date=anything)
     def update(
         self,
         predicted: object,
@@ -163,7 +163,7 @@ class Monitor:
         clusters: object = None,
         ids: object = None,
         batch: str | None = None,
-        date: str | None = None,
+        date: object = None,
         logits: bool = False,
     ) -> MonitorState:
         """Take in a batch, and return what is known then.
@@ -191,7 +191,10 @@ class Monitor:
         batch
             A name for the batch, by which it is known if it comes again. Default None: its content.
         date
-            When its rows were predicted, a text, for "since when". Default None: no date is shown.
+            When its rows were predicted, for "since when": a text, or a column of them, (n,), with rows
+            in the order of their dates. Every date is a period of its own then, so that days which come
+            late, or together, keep theirs; with clusters a batch is one period, of its last date.
+            Default None: no date is shown.
         logits
             As in :func:`caltest.test`.
 
@@ -233,11 +236,17 @@ class Monitor:
             return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
-        self._enter(state.batch_of(whole.rows, whole.labels, **beside), batch, date)
+        dates = state.dates_of(date, whole.rows.n_samples)
+        self._enter(state.batch_of(whole.rows, whole.labels, **beside), batch, dates)
         return self.state
 
     def _enter(
-        self, given: state.Batch, batch: str | None, date: str | None, *, counted: bool = False
+        self,
+        given: state.Batch,
+        batch: str | None,
+        dates: Sequence[str | None],
+        *,
+        counted: bool = False,
     ) -> None:
         """Bet on rows whose outcomes are known; all checks come first."""
         given, shape = self._checked(given)
@@ -258,6 +267,8 @@ class Monitor:
             self._batches += keys
             return
         values, codes, member = values[kept][order], codes[kept][order], member[order]
+        dated = [dates[row] for row in kept]
+        days = [0, *(k for k in range(1, n) if given.clusters is None and dated[k] != dated[k - 1]), n]
 
         if not self._books:
             self._shape, self._books = shape, bettors.blank(0, self._is_change)
@@ -268,28 +279,29 @@ class Monitor:
             books[name] = np.concatenate([books[name], array])
         self._processes = processes
         shares = -np.log(state.shares_of(shape, len(books["logs"])))
-        before, count = books["totals"][0].copy(), int(books["counts"][0])
-        starts = [0]
-        while starts[-1] < n:  # whole units
-            starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, n))]))
-        for start, stop in pairwise(starts):
-            own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
-            bettors.bet(values[part], codes[part], own, member[part], shares, goal, books)
+        for begin, end in pairwise(days):
+            before, count = books["totals"][0].copy(), int(books["counts"][0])
+            starts = [begin]
+            while starts[-1] < end:  # whole units
+                starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, end))]))
+            for start, stop in pairwise(starts):
+                own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
+                bettors.bet(values[part], codes[part], own, member[part], shares, goal, books)
+            log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
+            if alarm > rows - (end - begin):
+                self._alarm_date = dated[end - 1]
+            sums = (books["totals"][0] - before)[bettors.main].ravel().tolist()
+            self._periods.append(
+                {
+                    "name": batch,
+                    "date": dated[end - 1],
+                    "rows": end - begin,
+                    "end": int(rows),
+                    "log_evalue": max(min(log_evalue, _HUGE), -_HUGE),
+                    "sums": [int(books["counts"][0]) - count, *sums],
+                }
+            )
         bettors.remember(values, codes, member, books)
-        log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
-        if alarm > rows - n:
-            self._alarm_date = date
-        sums = (books["totals"][0] - before)[bettors.main].ravel().tolist()
-        self._periods.append(
-            {
-                "name": batch,
-                "date": date,
-                "rows": n,
-                "end": int(rows),
-                "log_evalue": max(min(log_evalue, _HUGE), -_HUGE),
-                "sums": [int(books["counts"][0]) - count, *sums],
-            }
-        )
         self._batches += keys
         self._clusters += fresh
 
@@ -406,7 +418,7 @@ class Monitor:
         beside: dict[str, Any],
         ids: object,
         batch: str | None,
-        date: str | None,
+        date: object,
     ) -> None:
         """Keep rows until their turn, and take in those whose turn it is."""
         if ids is None:
@@ -416,6 +428,7 @@ class Monitor:
         if (cells := cells_of(outcomes, "outcomes")) is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
         names, queue = state.names_of(ids, len(cells), "ids"), list(self._queue)
+        dates = state.dates_of(date, len(cells))
         shape, batches = self._shape, self._batches
         if predicted is not None:
             if sample_of_law(predicted, np.zeros(len(cells))):
@@ -441,9 +454,9 @@ class Monitor:
             units = names if new.clusters is None else new.clusters
             for k, probs in enumerate(rows.probs.tolist()):
                 texts = [new.texts[column][k] for column in shape["groups"]]
-                queue.append(Waiting(names[k], probs, -1, texts, units[k], date))
+                queue.append(Waiting(names[k], probs, -1, texts, units[k], dates[k]))
         queue = state.informed(queue, names, cells, shape.get("columns"))
-        ready, left = state.parted(queue, self.options["maturity"], date)
+        ready, left = state.parted(queue, self.options["maturity"], dates[-1])
         if ready:
             known = state.Batch(
                 Rows(state.law_of(ready, shape["columns"])),
@@ -451,7 +464,7 @@ class Monitor:
                 {name: [each.texts[k] for each in ready] for k, name in enumerate(shape["groups"])},
                 [each.unit for each in ready] if shape["clusters"] == "given" else None,
             )
-            self._enter(known, batch, ready[-1].date, counted=True)
+            self._enter(known, batch, [each.date for each in ready], counted=True)
             self._ids += [state.brief(each.name) for each in ready]
         self._shape, self._queue, self._batches = shape, left, batches
 

@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -28,9 +30,10 @@ from caltest.files.paths import named, opened
 from caltest.files.writing import write_whole
 from caltest.laws import Classes, Survival
 from caltest.laws.classes import Array
-from caltest.monitoring.bettors import Bettors, Books, limits
+from caltest.monitoring.bettors import LATEST, Bettors, Books, limits
 from caltest.results import Facts, Result
 from caltest.spelling import column_of, is_missing
+from caltest.story import Direction, Finding, Step, Story
 
 Mode: TypeAlias = Literal["ever", "change"]
 
@@ -63,8 +66,9 @@ class Evidence(Facts):
         What the leading bet is about: "sharper" or "flatter" predictions, a "shift" or "tilt" of odds,
         a "local" error, a distribution that is "moved" or of another "shape", events that come "sooner"
         or "later".
-    event
-        The event on which predictions and observations differ most.
+    event, kind
+        The event on which predictions and observations differ most; and of which kind it is: "rate" of
+        a class, "median", "spread" (outside the predicted central half), or "count" of events of times.
     since
         The row, counted from 0, from which on some bet has won most: an estimate of when the error
         began, which may be off by hundreds of rows where it is small.
@@ -92,6 +96,7 @@ class Evidence(Facts):
     found: bool
     bet: str
     event: str
+    kind: str
     since: int
     predicted_since: float
     observed_since: float
@@ -106,6 +111,18 @@ class Evidence(Facts):
         """The e-value; infinite beyond what a float holds."""
         return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
 
+    @property
+    def side(self) -> Direction | None:
+        """The side of the error, "over" or "under", if the limits prove it and later rows agree."""
+        over = self.predicted_since > self.observed_since
+        proved = self.low > 0.0 if over else self.high < 0.0
+        return ("over" if over else "under") if proved else None
+
+    @property
+    def proved(self) -> float:
+        """How large the mean error over all rows is at least."""
+        return max(self.low, -self.high, 0.0) if self.side else 0.0
+
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Period(Facts):
@@ -114,8 +131,8 @@ class Period(Facts):
     Attributes
     ----------
     name, date
-        As they were given; None if they were not. Of rows that waited, the date is that
-        of the batch in which the last of them was predicted.
+        As they were given; None if they were not. For rows that waited, the date is that of their
+        prediction.
     rows, end
         Rows that it brought, and rows in all when it ended.
     log_evalue
@@ -218,6 +235,35 @@ class MonitorState(Result):
         """The e-value, or in mode "change" the detector; infinite beyond what a float holds."""
         return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
 
+    @cached_property
+    def story(self) -> Story:
+        """What is said: the verdict, where the error is that is proved, and what to do.
+
+        The verdict is "alarm", "no alarm", or "no rows" so far. The subject is the evidence that has
+        reached the threshold whose error over all rows is proved to be largest; if none has a side that
+        is proved, the one that counts most. Its place is "later" if it began after the first rows.
+        """
+        if not self.rows:
+            return Story("no rows", steps=(Step("feed"),))
+        if not self.alarm:
+            return Story("no alarm", steps=tuple(map(Step, ("use", "feed", "audit"))))
+        found = sorted((x for x in self.evidence if x.found), key=lambda x: (-x.proved, -x.adjusted))
+        subject, *others = (
+            Finding(x.kind, x, side=x.side, place="later" if x.since >= LATEST else "")
+            for x in found or [self.worst]
+        )
+        sided = [each for each in others if each.side]
+        since = {"row": subject.of.since, "date": self.date_of(subject.of.since)}
+        return Story(
+            "alarm",
+            found=True,
+            subject=subject,
+            whole=next((each for each in sided if each.of.column is None), None),
+            opposite=next((each for each in sided if each.side != subject.side), None),
+            others=tuple(others),
+            steps=(Step("look", since), Step("mend"), Step("begin")),
+        )
+
     @property
     def worst(self) -> Evidence:
         """The evidence that counts most now: on all rows, or on a group."""
@@ -295,6 +341,7 @@ def evidence_of(
             found=bool(books["peak"][p] - share >= goal),
             bet=bettors.kind(bet),
             event=_event(shape, chosen, options["statistic"]),
+            kind=_kind(shape, chosen),
             since=start,
             predicted_since=float(since[chosen, 0]) / (units - count),
             observed_since=float(since[chosen, 1]) / (units - count),
@@ -304,6 +351,13 @@ def evidence_of(
             first=bettors.in_bins(first),
             latest=bettors.in_bins(latest),
         )
+
+
+def _kind(shape: Mapping[str, Any], channel: int) -> str:
+    """Return of which kind an event is, as :class:`Evidence` has it."""
+    if shape["about"] == Survival.about:
+        return "count"
+    return "rate" if shape["n_classes"] else ("median", "spread")[channel]
 
 
 def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str:
@@ -379,6 +433,20 @@ def names_of(column: object, n: int, what: str) -> list[str]:
         raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
     named = column_of(cells, what, "row", "give every row one")
     return [str(named.texts[code]) for code in named.codes]
+
+
+def dates_of(date: object, n: int) -> list[str | None]:
+    """Return the date of every row, of a text for all or of a column; raise if they are in no order."""
+    if date is None or isinstance(date, str):
+        return [date] * n
+    dates = names_of(date, n, "date")
+    runs = [each for each, _ in groupby(dates)]
+    if twice := [each for each, count in Counter(runs).items() if count > 1]:
+        raise InputError(
+            f"date has rows of {quoted(twice[0])} before and after those of other dates; give rows in "
+            "the order in which they were predicted."
+        )
+    return [*dates]
 
 
 def check_ids(ids: object, beside: object) -> None:

@@ -39,7 +39,7 @@ from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, headin
 from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.testing import test
-from caltest.text.summaries import evidence_name, to_one
+from caltest.text.summaries import evidence_name, odds, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -416,8 +416,8 @@ class MonitorDisplay(ResultDisplay):
         draw(path, GRID, Mark("line", "line", rows, evidence.clip(-_HIGHEST, _HIGHEST)))
         draw(path, *told_apart(reached, np.full(len(reached), goal), reached > 0.0))
         path.axhline(goal, **canvas.DASHED)
-        odds = " to 1" * (s.mode == "ever")  # a detector is none
-        path.text(0.0, goal, f" alarm at {to_one(s.threshold)}{odds}", va="bottom", fontsize="small")
+        weigh = odds if s.mode == "ever" else score  # a detector is no odds
+        path.text(0.0, goal, f" alarm at {weigh(math.log(s.threshold))}", va="bottom", fontsize="small")
         path.margins(y=_ROOM)
         path.set_ylabel("evidence, powers of ten")
         heading(path, "Alarm" if s.alarm else "No alarm", f"{s.rows:,} rows")

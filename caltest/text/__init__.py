@@ -28,9 +28,10 @@ from typing import Any, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest import _numbers
-from caltest._visible import line, message, shown, visible
+from caltest._numbers import leading
+from caltest._visible import line, message, shortened, shown, visible
 from caltest.exceptions import Argument, Premise
-from caltest.results import Page
+from caltest.results import Page, PageTable
 from caltest.story import Story
 from caltest.text.vocabulary import CALLED, TENDS, WRONG
 
@@ -99,7 +100,7 @@ _NONE = Story("")
 def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, **facts: Any) -> Page:
     """Return the page that a template makes of a story and other facts."""
     rows: list[tuple[str, str]] = []
-    blocks: list[list[str]] = []
+    blocks: list[Any] = []
     details: list[tuple[str, str]] = []
     steps: list[str] = []
     lead = dict.fromkeys(("about", "chip", "why", "headline", "size", "brief"), "")
@@ -119,6 +120,7 @@ def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, 
         "beneath": part(lambda text: blocks[-1].extend(paragraph(text))),
         "step": part(steps.append),
         "lines": blocks.append,
+        "table_of": lambda *given: blocks.append(PageTable(*given)),
     }
     facts |= {name: part(partial(lead.__setitem__, name)) for name in lead}
     _environment().get_template(f"{template}.j2").render(facts)
@@ -167,7 +169,7 @@ def page(
 def laid_out(
     story: Story,
     rows: Sequence[tuple[str, str]],
-    blocks: Sequence[list[str]],
+    blocks: Sequence[list[str] | PageTable],
     steps: Sequence[str],
     notes: Iterable[str | Premise],
     **lead: str,
@@ -178,11 +180,34 @@ def laid_out(
     todo = ["What to do next", *(each for k, text in enumerate(steps, 1) for each in _step(k, text))]
     table = [each for name, text in rows for each in row(name, text)]
     lines = [*paragraph(answer), *paragraph(lead["size"])]
-    for block in (*blocks, todo if steps else [], table, *map(_noted, noted)):
+    told = [each for note in noted for each in _noted(note)]
+    for block in (*blocks, todo if steps else [], table, told):
+        block = _columns(block) if isinstance(block, PageTable) else block
         lines += ["", *block] if block else []
-    shown = tuple("\n".join(map(line, block)) for block in blocks if block)
+    shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
     parts = {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}
     return _page(lines, rows, noted, blocks=shown, steps=map(_line, steps), **parts)
+
+
+_FIRST = 36  # characters of the first column of a table
+
+
+def _columns(table: PageTable) -> list[str]:
+    """Lay a table out: its first rows, and as many of its columns as there is room for."""
+    rows = leading(table.rows, table.most)
+    lines = [tuple(map(visible, each)) for each in (table.heads, *rows)]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    widths[0] = min(widths[0], _FIRST)
+    while sum(widths) + 2 * len(widths) > width() and len(widths) > 2:
+        del widths[-1]
+    found = [
+        "  ".join(
+            ["", *(f"{shortened(x, w):{w}}" for x, w in zip(each, widths, strict=False))]
+        ).rstrip()
+        for each in lines
+    ]
+    more = len(table.rows) - len(rows)
+    return [*found, *([f"  and {more:,} more: see {table.where}"] if more else [])]
 
 
 def _told(notes: Iterable[str | Premise]) -> list[str]:

@@ -25,11 +25,10 @@ from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.spelling import alike
 from caltest.text import filled, width
-from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject
+from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject, where
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
     from caltest.auditing.plan_rows import AuditPlan, PlannedView
-    from caltest.auditing.views import Group
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
     from caltest.comparison import Comparison, ModelError
@@ -181,47 +180,65 @@ def at_least(distance: float) -> str:
 # ------------------------------------------------------------------ a comparison
 
 _NAME = 32  # characters of a model's name
-_COLUMN = 20  # in tables of several numbers
+_COLUMN = 20  # in tables
+_LOSSES = {"log_loss": "log loss", "brier": "Brier score", "crps": "CRPS"}
 
 
 def comparison(c: Comparison) -> str:
-    """Return how far off models are, which differ, and the values of the statistic."""
-    names = shown_names(c)
-    errors = {each.model: each.absolute for each in c.errors[: len(names)]}
-    nearest, *further = c.nearest
-    loss = "crps" if c.n_classes is None else "log_loss"
-    lost: dict[str, float] = {each.model: getattr(each, loss) for each in c.errors[: len(names)]}
-    least = min(lost, key=lambda name: lost[name])
-    possible = [name for name, value in lost.items() if math.isfinite(value)]
-    grouped: dict[Group | None, list[ModelError]] = {}
-    for each in sorted(c.errors, key=lambda each: c.nearest.index(each.model)):
-        grouped.setdefault(each.group, []).append(each)
+    """Return which model is nearest, where each is wrong, the scores, and what to do."""
+    story, lead = c.story, c.nearest
+    findings: list[Any] = [story.subject, *story.others]
+    names = dict(zip(c.names, shown_names(c), strict=True))
+    ranked = sorted(c.errors[: len(lead)], key=lambda each: lead.index(each.model))
+    by_loss = sorted(ranked, key=lambda each: getattr(each, c.loss))
+    least = by_loss[0].model
+    kinds = [c.loss, *(["brier"] if c.loss == "log_loss" else [])]
+    heads = [f"more than {shortened(names[each], 14)} (about)" for each in (lead[0], least)]
+
+    def gap(each: ModelError, best: str, kind: str, unit: float = 0.01) -> str:
+        if each.model == best:
+            return "best" if each in ranked else "–"
+        return in_units(getattr(c.gap(each.model, best, each.group), kind), "+", "", unit)
+
+    def cells(each: ModelError) -> tuple[str, ...]:
+        mean = in_units((each.low, each.error, each.high), "+")
+        return shortened(names[each.model], _COLUMN), in_units(each.absolute), mean
+
+    def scores(each: ModelError) -> Iterable[str]:
+        yield shortened(names[each.model], _COLUMN)
+        for kind in kinds:
+            yield from (f"{getattr(each, kind):.4g}", gap(each, least, kind, 1.0))
+        u: Any = each.units
+        if u is not None:
+            ends = (u.low, u.predicted - u.observed, u.high)
+            yield in_units(ends, "+", "", 1.0) if u.low is not None else "–"
+
+    titles = [text for kind in kinds for text in (_LOSSES[kind], heads[1])]
     return filled(
         "comparison",
         c.warnings,
+        story,
         c=c,
-        names_of=dict(zip(c.names, names, strict=True)),
-        values=dict(zip(c.names, c.values.tolist(), strict=True)),
-        probability=subject(View(c.probability, c.event, None, c.n_samples)),
-        errors=errors,
-        off=[name for name, (low, _, high) in errors.items() if low > 0.0 or not math.isfinite(high)],
-        most_off=lambda found: in_units(found).rpartition(" ")[2].rstrip(")"),
-        nearest=nearest,
-        gaps={name: c.gap(name, nearest).absolute for name in further},
-        apart_in=[
-            each if each.absolute[0] > 0.0 else each.turned
-            for each in c.gaps
-            if each.group and not each.absolute[0] <= 0.0 <= each.absolute[2]
+        names=names,
+        values=dict(zip(c.names, c.values.tolist(), strict=False)),
+        gaps=[each for each in findings if each.kind in ("worse", "alike")],
+        elsewhere=[each.of for each in findings if each.kind == "turned"],
+        worst=[each for each in findings if each.kind in ("error", "unproved")],
+        errors={each.model: each for each in ranked},
+        whole=[(*cells(each), gap(each, lead[0], "absolute")) for each in ranked],
+        more=heads[0],
+        scores=[tuple(scores(each)) for each in by_loss],
+        titles=(*titles, *(["mean error (about)"] if c.loss == "crps" else [])),
+        parts=[
+            (group_name(each.group), *cells(each), gap(each, lead[0], "absolute"), f"{each.rows:,}")
+            for each in c.errors[len(lead) :]
         ],
-        least=least,
-        losses={name: getattr(c.gap(name, least), loss) for name in possible if name != least},
+        place=lambda each: where(each.group) or " overall",
+        probability=subject(View(c.probability, c.event, None, c.n_samples)),
+        loss=_LOSSES[c.loss],
         numbers=c.n_classes is None,
         stated=is_stated(c.probability),
-        impossible=[name for name in c.names if name not in possible],
-        tables=grouped,
-        group_name=group_name,
-        shortened=shortened,
-        width=min(max(len("model"), *map(len, names)), _COLUMN),
+        impossible=[each.model for each in ranked if not math.isfinite(getattr(each, c.loss))],
     )
 
 
@@ -356,7 +373,7 @@ def _between(interval: Interval) -> str:
 
 # ------------------------------------------------------------------ monitoring
 
-_GROUPS = 12  # of a table: those with most evidence
+_BILLION = math.log(1e9)
 _BETS = {
     "sharper": "Predictions are not extreme enough",
     "flatter": "Predictions are too extreme",
@@ -371,35 +388,45 @@ _BETS = {
 
 
 def monitor(state: MonitorState) -> str:
-    """Return the evidence so far, where it is strongest, and what to do."""
-    from caltest.monitoring.state import SPREAD
-
-    ordered = sorted(state.evidence, key=lambda each: -each.adjusted)[:_GROUPS]
-    times = state.about == Survival.about
+    """Return whether there is an alarm, which error is proved and where, the odds, and what to do."""
+    times, change = state.about == Survival.about, state.mode == "change"
     unit = "events per 100 rows" if times else "points"
-    names = [shortened(evidence_name(each), 32) for each in ordered]
-    wide = max(map(len, names), default=0)
-    heads = f"{'rows':>9}  {'evidence':>12}  {'adjusted':>9}  {f'error in {unit} (95%)':24}"
-    table = [f"  {'':{wide}}  {heads}  {'' if times else 'probability that'}".rstrip()]
-    for name, each in zip(names, ordered, strict=True):
-        adjusted = odds(math.log(each.adjusted) if each.adjusted else -math.inf, state.mode)
-        event = "" if times else shortened(visible(each.event), 40)
-        mark, between = "◆" if each.found else " ", " to ".join(outward_points(each.low, each.high))
-        own = odds(each.log_evalue, state.mode)
-        line = f"{mark} {name:{wide}}  {each.rows:>9,}  {own:>12}  {adjusted.removesuffix(' to 1'):>9}"
-        table.append(f"{line}  {between:24}  {event}".rstrip())
-    if (more := len(state.evidence) - len(ordered)) > 0:
-        table.append(f"  {more:,} more have less.")
-    facts: dict[str, Any] = {
-        "times": times,
-        "odds": odds,
-        "to_one": to_one,
-        "name": evidence_name,
-        "BETS": _BETS,
-    }
-    facts |= {"between": partial(_between_points, unit), "SPREAD": SPREAD}
+
+    def cells(each: Evidence) -> Iterable[str]:
+        yield f"{'◆' if each.found else ' '} {shortened(evidence_name(each), 32)}"
+        yield f"{each.rows:,}"
+        yield from [] if state.clusters is None else [f"{each.clusters:,}"]
+        yield " to ".join(outward_points(each.low, each.high))
+        yield score(each.log_evalue)
+        if len(state.evidence) > 1:
+            yield score(math.log(each.adjusted) if each.adjusted else -math.inf)
+        yield from [] if times else [shortened(visible(each.event), 40)]
+
+    def since(each: Evidence) -> str:
+        at = state.date_of(each.since)
+        row = f"row {each.since:,}{f' ({shown(at)})' if at else ''}"
+        return f"about {row}" if each.since else "the first row"
+
+    by_clusters = [] if state.clusters is None else ["clusters"]
+    adjusted = ["adjusted"] if len(state.evidence) > 1 else []
+    heads = ["  where", "rows", *by_clusters, f"error in {unit} (95%)"]
+    heads += ["score" if change else "odds to 1", *adjusted, *([] if times else ["probability that"])]
     return filled(
-        "monitor", _look_alikes(state.evidence), s=state, table=table if ordered else [], **facts
+        "monitor",
+        _look_alikes(state.evidence),
+        state.story,
+        s=state,
+        threshold=math.log(state.threshold),
+        p="" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9",
+        heads=heads,
+        rows=[tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)],
+        where=lambda each: "" if each.column is None else f" where {_condition(each)}",
+        between=partial(_between_points, unit),
+        since=since,
+        odds=odds,
+        score=score,
+        BETS=_BETS,
+        TIMES=Survival.about,
     )
 
 
@@ -408,20 +435,30 @@ def evidence_name(each: Evidence) -> str:
     return "all rows" if each.column is None else f"{shown(each.column)} = {shown(each.value or '')}"
 
 
-def odds(log_evalue: float, mode: str = "ever") -> str:
-    """Write evidence as a ratio; a detector of changes, which is none, as a number."""
-    power = log_evalue / math.log(10.0)
-    if not math.isfinite(power):
-        return "none" if power < 0 else "∞"
-    end = "" if mode == "change" else " to 1"
-    if mode == "change" and 0.0 <= power < 7.0:
-        return to_one(math.exp(log_evalue))
-    return (f"{math.exp(log_evalue):.3g}" if -4.0 < power < 2.9995 else f"10^{power:.1f}") + end
+def _condition(each: Evidence) -> str:
+    return f"{shown(each.column or '')} is {shown(each.value or '')}"
 
 
-def to_one(threshold: float) -> str:
-    """Write what evidence has to reach."""
-    return f"{threshold:,.0f}" if threshold >= 1000.0 else f"{threshold:.4g}"
+def odds(log_evalue: float) -> str:
+    """Write evidence as odds.
+
+    Examples
+    --------
+    >>> import math
+    >>> odds(math.log(312.0)), odds(math.log(0.3)), odds(100.0)
+    ('about 310 to 1', 'about 1 to 3.3', 'more than a billion to 1')
+    """
+    size = score(abs(log_evalue))
+    about = "" if size.startswith("more") or not log_evalue else "about "
+    return f"{about}{size} to 1" if log_evalue >= 0.0 else f"{about}1 to {size}"
+
+
+def score(logarithm: float) -> str:
+    """Write a number, in two digits, if its logarithm is given."""
+    if logarithm > _BILLION:
+        return "more than a billion"
+    value = float(f"{math.exp(logarithm):.2g}")
+    return f"{value:,.0f}" if value >= 10.0 else f"{value:.2g}" if value > 1e-9 else "0"
 
 
 def _between_points(unit: str, low: float, high: float) -> str:
@@ -429,5 +466,5 @@ def _between_points(unit: str, low: float, high: float) -> str:
     ends = outward_points(low, high)
     if low > 0.0 or high < 0.0:
         near, far = (ends[0], ends[1]) if low > 0.0 else (ends[1], ends[0])
-        return f"{near.strip('−')} to {far.strip('−')} {unit}, too {'high' if low > 0.0 else 'low'}"
+        return f"{near.strip('−')} to {far.strip('−')} {unit} too {'high' if low > 0.0 else 'low'}"
     return f"between {ends[0].strip('−')} {unit} too low and {ends[1]} too high"
