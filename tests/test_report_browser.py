@@ -169,9 +169,9 @@ def test_the_answer_is_on_the_first_screen(visit, audit):
 
 
 @pytest.mark.parametrize("name", ["group", "classes", "fine", "within", "small", "rare"])
-def test_the_first_screen_is_one_screen_and_one_sheet(visit, name):
+def test_the_answer_is_one_screen_and_one_sheet(visit, name):
     page = visit(AUDITS[name]())
-    box = page.locator("article").bounding_box()
+    box = page.locator(".lead").bounding_box()  # p-values may stand beneath
     assert box["y"] + box["height"] <= WIDE[1]
     page.emulate_media(media="print")
     page.set_viewport_size({"width": 688, "height": 1017})  # of A4 in pixels, without its margins
