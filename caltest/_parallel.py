@@ -195,8 +195,7 @@ def on_cluster(scheduler: str | None) -> Iterator[None]:
     except Exception as error:  # of addresses, of sockets, of protocols
         reason = quoted(str(error) or type(error).__name__)
         found = f"no Dask scheduler answers at {quoted(scheduler)} ({reason})"
-        do = "start one there, or correct the address"
-        raise InputError(f"{found}; {do}.") from None
+        raise InputError(f"{found}; start one there, or correct the address.") from None
     with client, joblib.parallel_config(backend="dask", client=client):
         if not client.nthreads():
             do = "start some, with dask worker"

@@ -180,8 +180,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
     for name, column in zip(names, columns, strict=True):
         if not _is_numeric(column.dtype):
             found = f"column {quoted(name)} of {what} holds {_entries(column)}, not numbers"
-            do = "leave the column out, or convert it to float"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; leave the column out, or convert it to float.")
     if any(column.null_count() for column in columns):
         missing = np.column_stack([column.is_null().to_numpy() for column in columns])
         raise _missing(what, missing, names)

@@ -168,8 +168,7 @@ class EstimationFunction(ABC):
         """Raise if the function does not take so many classes."""
         if self.two_classes_only and n_classes > 2:
             found = f"{self.name!r} measures one probability, and there are {n_classes} classes"
-            do = "give a lens such as 'top_label', or another function"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give a lens such as 'top_label', or another function.")
 
     def with_value(self, value: Any) -> Self:
         """Return the function with another value of the tuned option."""

@@ -108,8 +108,7 @@ class Stored(ABC):
 
     def _changed(self) -> InputError:
         found = f"there were {self.n_samples} rows when it was opened, and it has changed since"
-        do = "do not write to it while it is read"
-        return InputError(f"{found}; {do}.")
+        return InputError(f"{found}; do not write to it while it is read.")
 
     @arguments()
     def load(self, *, rounding: float | None = None) -> Sample:

@@ -326,12 +326,10 @@ def _check_header(header: list[str]) -> None:
     """Raise if the names of a CSV file's columns look like something else."""
     if len(header) == 1 and (mark := next((c for c in ";\t|" if c in header[0]), None)):
         found = f"the header has no comma but {mark!r}, which seems to separate the columns"
-        do = "save the file with commas"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; save the file with commas.")
     if all(is_number(cell) for cell in header):
         found = f"the first line looks like numbers ({listed(header, 4)}), not names of columns"
-        do = "add a header, for instance cat,dog,label"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; add a header, for instance cat,dog,label.")
     check_distinct(header)
 
 
@@ -357,8 +355,7 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
         opened = lines.text.count(b"[") + lines.text.count(b"{") - lines.text.count(b"\n")
         if opened > _DEEPEST and len(deep := _too_deep(lines.text)):
             found = f"line {lines.line_at(int(deep[0]))} is nested more than {_DEEPEST} deep"
-            do = "write an object of numbers and text per line"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; write an object of numbers and text per line.")
         found = _objects(lines.text, before=sum(parts))
         kinds = [pa.string() if pa.types.is_temporal(kind) else kind for kind in found.schema.types]
         schema = pa.schema(list(zip(found.schema.names, kinds, strict=True)))
@@ -442,8 +439,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             classes, width = array("classes"), probs.n_columns
             if classes.shape != (max(width, 2),):
                 found = f"classes has shape {shape_of(classes)} and probs has {width} columns"
-                do = "give one name for every class"
-                raise InputError(f"{found}; {do}.")
+                raise InputError(f"{found}; give one name for every class.")
             probs = replace(probs, names=tuple(map(str, classes.tolist())))
             check_distinct(probs.names, "classes")
     groups = {}

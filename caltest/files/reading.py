@@ -342,8 +342,7 @@ def _as_array(data: Any, what: str) -> Any:
     """
     if is_framed(data):
         found = f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays"
-        do = f"give it to {Argument('caltest.test')} as it is"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give it to {Argument('caltest.test')} as it is.")
     in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
     if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
         return data

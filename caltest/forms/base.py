@@ -325,8 +325,7 @@ class LabelFunction(OneByOne):
             value = np.nan
         if np.isnan(value):
             found = f"the statistic {self._name} returned {quoted(returned)} on {len(labels)} rows"
-            do = "it must return one number, for every vector of labels"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; it must return one number, for every vector of labels.")
         return value
 
 

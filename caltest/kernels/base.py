@@ -335,8 +335,7 @@ class MatrixKernel:
         sizes = sorted({len(matrix) for _, matrix in checked})
         if len(sizes) > 1:
             found = f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows"
-            do = "give them all m×m for m classes"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give them all m×m for m classes.")
         for kernel, matrix in checked:
             if matrix.any():
                 _check_size(kernel.bound * float(np.abs(matrix).max()))
@@ -376,8 +375,7 @@ class MatrixKernel:
         size = len(self.parts[0][1])
         if size != m:
             found = f"The matrices of the matrix kernel are {size}×{size}, but there are {m} classes"
-            do = f"give {m}×{m} matrices"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give {m}×{m} matrices.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MatrixKernel) and self._key() == other._key()

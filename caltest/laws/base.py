@@ -183,8 +183,7 @@ class Predictive(Law):
             array = array[:, None]
         if array.shape != wanted:
             found = f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}"
-            do = "give one outcome per row"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give one outcome per row.")
         return array
 
 

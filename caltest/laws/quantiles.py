@@ -79,8 +79,7 @@ class Quantiles(Shaped):
             at, table = in_columns("levels", at, table, called)
         if at.ndim == 2 and table.ndim == 1:
             found = f"levels and values look swapped, of shapes {at.shape} and {table.shape}"
-            do = "give levels first"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give levels first.")
         if at.ndim != 1 or not 1 <= len(at) <= _MOST:
             raise InputError(f"levels has shape {at.shape}; give (K,) levels, at most {_MOST}.")
         for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:

@@ -175,8 +175,7 @@ class Survival(Shaped):
             until = finite_table("follow_up", follow_up)
             if until.shape not in ((), self._shape) or (until <= 0.0).any():
                 found = f"follow_up has shape {until.shape} and the smallest is {until.min():g}"
-                do = f"give {self._shape} times above 0, or one for all rows"
-                raise InputError(f"{found}; {do}.")
+                raise InputError(f"{found}; give {self._shape} times above 0, or one for all rows.")
             self.follow_up = np.broadcast_to(until, self._shape)
             end = np.minimum(end, self.follow_up)
         self.last = end

@@ -86,8 +86,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")
     if lens == "classwise":
         found = "the lens 'classwise' is every class by itself, which only audits and lower bounds take"
-        do = "give one class, such as 'class:0', or 'top_label'"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give one class, such as 'class:0', or 'top_label'.")
     name, colon, argument = lens.partition(":")
     maker = choose("lens", name + colon, LENSES)
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]

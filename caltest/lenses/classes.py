@@ -127,8 +127,7 @@ class Lens(ABC):
         if self.of_numbers:
             kind, of = "predicted distributions of numbers", "a lens of classes such as 'top_label'"
         found = f"the lens {quoted(self.label)} is for {kind}, and these are {law.about}"
-        do = f"give {of}, or leave the lens out"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give {of}, or leave the lens out.")
 
 
 # ------------------------------------------------------------------ lenses of classes
@@ -273,8 +272,7 @@ class TopK(_Event):
         size = int(self.k)
         if not 1 <= size < predictions.n_classes:
             found = f"the lens asks for the top {self.k} of {predictions.n_classes} classes"
-            do = f"give k from 1 to {predictions.n_classes - 1}"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give k from 1 to {predictions.n_classes - 1}.")
         members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
         return members, ("outside", "inside")
 
@@ -329,8 +327,7 @@ class ClassSets(Lens):
         member[member < 0] = len(self.sets)
         if member.max() == 0:
             found = "the lens puts all classes into one set, which leaves nothing to test"
-            do = "give at least two sets, or leave some class out"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; give at least two sets, or leave some class out.")
         return member
 
     def show(self, predictions: Rows) -> Reduction:

@@ -50,8 +50,7 @@ class NumberLens(Lens):
         """Return the classes of the cells between stated quantiles, (K + 1,)."""
         level = law.levels[len(law.levels) // 2]
         found = f"the lens {quoted(self.label)} needs whole distributions, and these are {law.about}"
-        do = f"give a lens at their levels, such as 'quantile:{level:g}'"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give a lens at their levels, such as 'quantile:{level:g}'.")
 
     @abstractmethod
     def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:

@@ -241,8 +241,7 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
         read = read[:, in_order_of(predictions.classes, names, "truth", "those of probs are called")]
     if read.shape != predictions.probs.shape:
         found = f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}"
-        do = "give the probabilities that are true, row by row"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give the probabilities that are true, row by row.")
     sums, least = read.sum(axis=1), read.min(axis=1)
     right = (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)
     if not right.all():

@@ -449,8 +449,7 @@ def _find_model(model: ModelLike) -> Model:
         inspect.signature(model).bind(100, rng=None)
     except TypeError as error:
         found = f"the model {_name(model)} cannot be called with a number of rows and rng= ({error})"
-        do = "write it as def model(n, rng)"
-        raise InputError(f"{found}; {do}.") from None
+        raise InputError(f"{found}; write it as def model(n, rng).") from None
     except ValueError:  # written in C: its arguments are not known
         pass
     return model

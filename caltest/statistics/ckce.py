@@ -142,8 +142,7 @@ def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
         inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         found = f"the kernel matrix plus λ n = {c:.3g} on its diagonal is singular to rounding"
-        do = "give a larger regularization"
-        raise InputError(f"{found}; {do}.")
+        raise InputError(f"{found}; give a larger regularization.")
     _mirror(inverse)
     w = blas.dsyrk(-c, inverse, beta=1.0, c=inverse.copy(order="F"), lower=1, overwrite_c=1)
     _mirror(w)

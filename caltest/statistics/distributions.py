@@ -186,8 +186,7 @@ class Coverage(AtLevels, row="coverage"):
         low, high = low[low < high], high[low < high]
         if not len(low):
             found = "'coverage' needs two stated levels as far from 0 as from 1, such as 0.05 and 0.95"
-            do = "use 'spread' or 'pit_ad'"
-            raise InputError(f"{found}; {do}.")
+            raise InputError(f"{found}; use 'spread' or 'pit_ad'.")
         stated = np.round(levels[high] - levels[low], 9)
         nearest = np.unique([np.abs(stated - each).argmin() for each in _CENTRAL])
         every, sd = np.eye(len(levels)), np.sqrt(stated * (1.0 - stated))[nearest]
