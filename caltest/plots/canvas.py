@@ -180,7 +180,7 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
         elif kind == "columns":
             ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
         elif kind == "rows" and len(x):  # at the foot of the axes
-            high = np.asarray(y) / np.diff(x)
+            high = np.asarray(y) / np.diff(ax.xaxis.get_transform().transform(np.asarray(x, float)))
             foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **STYLES[style]}
             ax.bar(x[:-1], _FOOT * high / high.max(), np.diff(x), **foot)
         elif kind == "area":
@@ -194,10 +194,22 @@ def show(ax: Any, picture: Picture, *title: str) -> None:
             axis._set_axes_scale("function", functions=(own.scale.forward, own.scale.inverse))
         labels = [lettering(label, CLAUSE) for _, label in own.marks]
         axis.set_ticks([value for value, _ in own.marks], labels)
-    ax.set(xlim=(picture.x.low, picture.x.high), ylim=(picture.y.low, picture.y.high))
-    ax.set(xlabel=picture.of_x, ylabel=picture.of_y)
+    y, foot = picture.y, _FOOT * any(mark.kind == "rows" and len(mark.x) for mark in picture.marks)
+    low, high = y.scale.forward(np.array([y.low, y.high]))
+    ax.set(xlim=(picture.x.low, picture.x.high), xlabel=picture.of_x, ylabel=picture.of_y)
+    ax.set_ylim(float(y.scale.inverse(low - 1.3 * foot / (1.0 - 1.3 * foot) * (high - low))), y.high)
     tidy(ax)
-    draw(ax, *picture.marks)
+    for mark in picture.marks:
+        if mark.kind == "text":  # above bars of rows
+            draw(ax, mark._replace(y=max(mark.y, 1.3 * foot)))
+            continue
+        ends = picture.x if mark.kind == "bars" else y
+        inside = {  # what lies beyond is at the end
+            "x": np.clip(mark.x, picture.x.low, picture.x.high),
+            "y": np.clip(mark.y, y.low, y.high),
+            "end": np.clip(mark.end, ends.low, ends.high),
+        }
+        draw(ax, mark if mark.kind == "rows" else mark._replace(**inside))
     above = [mark.end[1] for mark in picture.marks if mark.kind == "text" and mark.y == 1.0]
     heading(ax, *(wrapped(line, inches(ax)[0]) for line in title), pad=6.0 - min([0.0, *above]))
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
-from caltest.auditing.diagrams import bins_of_pit
+from caltest.auditing.diagrams import bins_of_pit, pit_picture
 from caltest.auditing.times import curves_of
+from caltest.auditing.views import PitHistogram
 from caltest.bounds.intervals import product_bounds
 from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import sample_of_law
@@ -52,7 +53,7 @@ def _histogram(bins: int) -> _Kind:
         ones,
         ones,
         lambda shares: bins * np.diff(shares, prepend=0.0, append=1.0).clip(min=0.0),
-        ("where outcomes lie in what was predicted (PIT)", "outcomes, relative to uniform"),
+        ("", ""),
         "many at both ends: too narrow; many in the middle: too wide",
     )
 
@@ -264,10 +265,6 @@ class PITDisplay(Display):
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), of = axes, _KINDS[self.kind]
         sure = f"{confidence_text(self.confidence)} of calibrated predictions stay inside"
-        low, high, x = self.low, self.high, self.x
-        if self.kind == "histogram":
-            x = np.linspace(0.0, 1.0, len(x) + 1).repeat(2)[1:-1]
-            low, high = low.repeat(2), high.repeat(2)
         (along, up), above, name = of.names, of.above, _NAMES[self.kind]
         if self.members is not None and self.kind != "coverage":
             along = "rank of the outcome, from 0, below all members, to 1, above all"
@@ -278,14 +275,18 @@ class PITDisplay(Display):
         if self.lens is not None:
             name = f"{name}, {self.lens.removesuffix('/distribution')}"
             above = above if self.lens.startswith("entry") else ""
-        draw(ax, Mark("area", "band", x, low, high, sure), GRID)
-        draw(ax, Mark("line", "zero", self.x, np.interp(self.x, of.x, of.expected)))
         if self.kind == "histogram":
-            draw(ax, *told_apart(self.x, self.values, self.outside))
-            ax.set_ylim(bottom=0.0)
+            share, low, high = (
+                tuple(each / len(self.x)) for each in (self.values, self.low, self.high)
+            )
+            of_kind: Any = "pit" if self.members is None else "rank"
+            canvas.show(ax, pit_picture(PitHistogram(of_kind, share, low[0], high[0]), "outcomes"))
         else:
+            draw(ax, Mark("area", "band", self.x, self.low, self.high, sure), GRID)
+            draw(ax, Mark("line", "zero", self.x, np.interp(self.x, of.x, of.expected)))
             draw(ax, Mark("line", "line", self.x, self.values, label=above))
-        ax.set(xlim=(0.0, 1.0), xlabel=along, ylabel=up)
+            ax.set(xlim=(0.0, 1.0), xlabel=along, ylabel=up)
+            canvas.legend_below(ax)
         out = "outside its band" if self.outside.any() else "inside its band"
         lines = [f"{name}: {out}, n = {self.n_samples:,}"]
         if self.kind == "histogram" and above and not canvas.is_narrow(ax):
@@ -293,7 +294,6 @@ class PITDisplay(Display):
         if self.completed:
             lines.append("censored times are drawn from the prediction: errors look smaller")
         heading(ax, *lines)
-        canvas.legend_below(ax)
 
 
 # ------------------------------------------------------------------ times
