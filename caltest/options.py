@@ -53,6 +53,7 @@ survival-at TIME=COL…  The column of the predicted chance of no event until a 
     each time, or a name with a star for the time, 's*'.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
 follow-up COL  The column of the time until which a row was followed, or would have been.
+time-unit TEXT harmless  The unit of times, such as days: results then state a 365-day risk.
 interpolation NAME  Between two times of the curves: linear, or step where events come at these times
     only. [default: by when events came]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
@@ -83,7 +84,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns mean sd variance quantiles members truth where
-time survival-at follow-up interpolation logits
+time survival-at follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
 weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
@@ -245,8 +246,8 @@ min-rows json example
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at follow-up interpolation logits group weights clusters blocks sampling-rate id batch "
-    "monitor:date example",
+    "survival-at follow-up interpolation time-unit logits group weights clusters blocks sampling-rate "
+    "id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

@@ -60,14 +60,15 @@ from caltest.sampling import Rng, child_seed
 _OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
 
 
-def _event(name: str, value: object) -> str:
-    """Return the name of an event."""
+def _name(name: str, value: object) -> str:
+    """Return the name of an event, or of a unit."""
     if isinstance(value, str) and value.strip():
         return value
-    raise InputError(argument=name, found=quoted(value), do="give its name, such as 'readmission'")
+    example = {"event": "readmission", "time_unit": "days"}[name]
+    raise InputError(argument=name, found=quoted(value), do=f"give its name, such as {example!r}")
 
 
-@arguments(event=_event)
+@arguments(event=_name, time_unit=_name)
 def audit(
     probs: object,
     labels: object,
@@ -77,6 +78,7 @@ def audit(
     materiality: float | None = None,
     materiality_ratio: float | None = None,
     event: str | None = None,
+    time_unit: str | None = None,
     class_names: Sequence[str | int] | None = None,
     weights: object = None,
     clusters: object = None,
@@ -122,8 +124,11 @@ def audit(
         The same as a ratio of predicted to true rate, in either direction: 1.25 for a quarter.
         Useful for rare events. With both, the wider one counts, view by view. Default None.
     event
-        What class 1 of two classes is called, such as "readmission". Default: the name of its
-        column or series, else "class 1".
+        What class 1 of two classes is called, such as "readmission", or the event whose time is
+        predicted. Default: the name of its column or series, else "class 1" or "the event".
+    time_unit
+        The unit of times until an event, such as "days": results then state a 365-day risk. Default
+        None.
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`; labels may
         be these names. Default None: the column names of ``probs``, if it has any.
@@ -281,9 +286,13 @@ def audit(
     (0.01, True, 'canonical')
     """
     given = dict(locals())
-    own = ("probs", "labels", "groups", "event", "class_names", *_OF_ROWS)
+    own = ("probs", "labels", "groups", "event", "time_unit", "class_names", *_OF_ROWS)
     asked = {name: value for name, value in given.items() if name not in own}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
+    if of_times := isinstance(getattr(probs, "law", probs), Survival):
+        reading["event"] = None
+    elif time_unit is not None:
+        raise InputError("{argument} is of times until an event; leave it out.", argument="time_unit")
     numbers = sample_of_law(probs, labels, **reading)
     of_classes = numbers is None
     whole, name_of_event = (
@@ -291,6 +300,9 @@ def audit(
     )
     given_rows, whole = whole.rows, without_zeros(whole)
     law: Any = whole.rows.law
+    if of_times:
+        law.event, law.time_unit = event or law.event, time_unit
+        name_of_event = law.event
     options = Options.of(law, **asked)
     counting = whole.rows.places
     beside = {"probs": probs, "labels": labels, "weights": weights, "clusters": clusters}
@@ -410,6 +422,7 @@ def audit(
         rests=tuple(left),
         skipped=skipped,
         event=name_of_event,
+        time_unit=time_unit,
         lenses=tuple(name for name in options.lenses if name in examined),
         groups=plan.columns,
         n_resamples=draws,
@@ -433,7 +446,7 @@ def audit(
     subject = audited.story.subject
     by_key = {views[look].key: look for look in plan.looks}
     look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
-    if isinstance(law, Survival):
+    if of_times:
         return audited
     if not of_classes:
         where, at = (slice(None), design) if look is None else (look.where, design.at(look.places))

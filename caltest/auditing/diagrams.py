@@ -88,6 +88,7 @@ def views_of(
         if look in bands or (look in chosen and not design.plain and look.event and classes):
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        facts["horizon"] = look.scope.horizon
         facts["impossible"] = int(zero[look.where].sum()) if zero.any() else None
         pvalue = min(float(found.adjusted[h]) for h in own[look])
         view = View(look.scope.label, look.event, look.group, look.n_rows, **facts)

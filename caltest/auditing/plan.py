@@ -15,7 +15,7 @@ from caltest._numbers import counted
 from caltest._visible import shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
 from caltest.auditing.options import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
-from caltest.auditing.views import Group, Skipped
+from caltest.auditing.views import Group, Horizon, Skipped
 from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form
@@ -92,7 +92,23 @@ class Scope:
         """What the one probability is of, as a clause; None where there is more than one."""
         if self.first.n_classes != 2 and not self.censored:
             return None
-        return event(None if self.lens is None else self.label, self.first)
+        found = event(None if self.lens is None else self.label, self.first)
+        if (at := self.horizon) is None:
+            return found
+        name = "the event" if at.event is None else f"the event {at.event!r}"
+        return f"{name} {'is seen' if at.seen else 'comes'} by {at.when}"
+
+    @cached_property
+    def horizon(self) -> Horizon | None:
+        """What a risk of times is of."""
+        if not isinstance(self.lens, Until):
+            return None
+        law: Any = self.whole.law
+        time, seen = (
+            self.label.partition(":")[2],
+            "seen" in (getattr(self.first.law, "names", None) or ()),
+        )
+        return Horizon(time, law.time_unit, law.event, seen)
 
     def statistics(self, options: Options) -> tuple[Statistic, ...]:
         """Return the statistics that are asked for and fit what the lens shows.

@@ -73,8 +73,9 @@ class Audit(Result):
         Confidence with which all intervals of errors are correct together, and all bounds: 1 − alpha.
     n_samples, n_classes, classes
         Rows, classes and their names; 0 classes where outcomes are numbers.
-    event
-        What class 1 of two classes is called; None for more classes.
+    event, time_unit
+        What class 1 of two classes is called, or the event whose time was predicted; None for more
+        classes. And the unit of such times; None if not given.
     about
         What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
     lenses, groups
@@ -198,6 +199,7 @@ class Audit(Result):
     unseen: Mapping[str, int] = field(default_factory=dict)
     about: str = "probabilities of classes"
     guaranteed: bool = False
+    time_unit: str | None = None
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
@@ -497,7 +499,7 @@ _PLAIN = (
     "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
     "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
     "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
-    "guaranteed", "could_miss",
+    "guaranteed", "could_miss", "time_unit",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

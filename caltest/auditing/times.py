@@ -302,11 +302,12 @@ class SizesOfTimes(Sizes):
         most = max(some, key=lambda each: each.unknown)
         group = most.look.group
         where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
-        going_on = "as predicted" if most.alone else "as until then"
+        of: Any = most.look.scope.horizon
+        when, going_on = of.when, "as predicted" if most.alone else "as until then"
         return [
             *notes,
             f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until "
-            f"the horizon ({most.unknown:.0%} {where}, until {most.horizon:g}). What came of these by "
+            f"the horizon ({most.unknown:.0%} {where}, until {when}). What came of these by "
             "then is not known. Intervals hold whatever came after they were followed; what stands as "
             "observed, in brackets where it is of such rows alone, supposes that they go on "
             f"{going_on}. Longer follow-up would tell; more rows that are followed as long would not.",

@@ -320,6 +320,32 @@ class Curves:
 
 
 @dataclass(frozen=True)
+class Horizon:
+    """Of times until an event: what a risk is of.
+
+    Attributes
+    ----------
+    time, unit
+        Until when, and in which unit; None where it was not given.
+    event
+        What the event is called; None where it was not named.
+    seen
+        Whether it is the chance that the event is seen: some rows are known to be followed for less.
+    """
+
+    time: str
+    unit: str | None
+    event: str | None
+    seen: bool = False
+
+    @property
+    def when(self) -> str:
+        """The time with its unit."""
+        unit = self.unit or ""
+        return f"{self.time} {unit.removesuffix('s') if self.time == '1' else unit}".rstrip()
+
+
+@dataclass(frozen=True)
 class View(Sized):
     """What one check looks at: a lens, on all rows or on one group.
 
@@ -381,6 +407,8 @@ class View(Sized):
         Of censored times, events observed and expected. Else None.
     impossible
         In how many of its rows the observed label had probability 0; None where the audit has none.
+    horizon
+        Of a risk of times until an event, what it is of (:class:`Horizon`). Else None.
     unfollowed
         Of censored times: the share of its rows like which none was followed until the horizon.
         ``observed`` supposes of these that hazards went on as until then, or as predicted where a risk
@@ -412,6 +440,7 @@ class View(Sized):
     inside: bool | None = None
     rows_needed: int | None = None
     events: Count | Any = None
+    horizon: Horizon | None = None
     impossible: int | None = None
     unfollowed: float = 0.0
     own_low: float | None = None

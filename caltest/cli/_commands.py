@@ -409,7 +409,7 @@ def audit(
 
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
-    if asked["event"] is not None and asked["time"] is None:  # else it is a column
+    if asked["event"] is not None:  # of times it is a column
         given["event"] = asked["event"]
     elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given["event"] = event_called(asked["label"] or "", column)

@@ -112,6 +112,8 @@ class Survival(Shaped):
     last: Array  #: Until when rows are looked at, (n,).
     follow_up: Any = None  #: Until when they were followed, (n,), where that is known.
     seen: Any = None  #: Times (n,), negative where censored, if follow-up is not known.
+    event: str | None = None  #: What the event is called.
+    time_unit: str | None = None  #: What times are in, such as "days".
 
     def __init__(
         self,
@@ -379,7 +381,7 @@ class Survival(Shaped):
 
     def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
         """Return the law with what was seen, and outcomes; completed ones if follow-up is not known."""
-        time, event = read_times(values, self.n_samples)
+        time, event, name = read_times(values, self.n_samples)
         if (last := self.follow_up) is not None:
             much = _SAME * last
             early = ~event & (time < last - much)
@@ -389,6 +391,7 @@ class Survival(Shaped):
                 text = f"{{row}} {what} at {{found}}, and its follow_up is {{last}}; give the {do}."
                 raise InputError(text, row=int(row), found=float(time[row]), last=float(last[row]))
         found = copy(self)
+        found.event = self.event or name
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
             if weights is not None:
@@ -550,9 +553,9 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])
 
 
-def read_times(values: Any, n: int) -> tuple[Array, Mask]:
-    """Return times and whether the event came, (n,) each, from what users have."""
-    columns = _columns(values)
+def read_times(values: Any, n: int) -> tuple[Array, Mask, str | None]:
+    """Return times and whether the event came, (n,) each, from what users have, and its name."""
+    columns, names = _columns(values)
     if len(columns) != 2 or any(np.ndim(each) != 1 for each in columns):
         raise InputError(
             "the outcomes are no pair of columns; give (time, event), one time and one event a row: "
@@ -580,19 +583,22 @@ def read_times(values: Any, n: int) -> tuple[Array, Mask]:
     for row in np.flatnonzero(time < 0.0)[:1]:
         text = "time is {found} in {row}; give times from 0 on."
         raise InputError(text, found=float(time[row]), row=int(row))
-    return time, event == 1.0
+    name = str(names[1] or "").strip()
+    return time, event == 1.0, None if name.isdecimal() or name.lower() == "event" else name or None
 
 
-def _columns(values: Any) -> list[Any]:
-    """Return times and events, or what columns there are; named ones with booleans last."""
+def _columns(values: Any) -> tuple[list[Any], list[Any]]:
+    """Return times and events, or what columns there are, and names; named ones with booleans last."""
     frame: Any = nw.from_native(values, eager_only=True, pass_through=True)
     named = None
     if names := getattr(getattr(values, "dtype", None), "names", None):  # of scikit-survival
-        named = [values[name] for name in names]
+        named = {name: values[name] for name in names}
     elif isinstance(frame, nw.DataFrame):
-        named = [frame.get_column(name).to_numpy() for name in frame.columns]
+        named = {name: frame.get_column(name).to_numpy() for name in frame.columns}
     if named is not None:
-        return sorted(named, key=lambda each: each.dtype.kind == "b")
+        names = sorted(named, key=lambda name: named[name].dtype.kind == "b")
+        return [named[name] for name in names], names
     if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 2):
-        return list(values.T if isinstance(values, np.ndarray) else values)
+        columns = list(values.T if isinstance(values, np.ndarray) else values)
+        return columns, [getattr(each, "name", None) for each in columns]
     raise InputError("the outcomes are no pair of columns; give (time, event).")

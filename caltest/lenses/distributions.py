@@ -204,7 +204,7 @@ class Above(_AtThreshold):
         return np.full(law.n_samples, np.nextafter(self._number, np.inf)), None
 
 
-_SEEN = ("not seen", "seen")
+SEEN = ("not seen", "seen")
 
 
 @options(threshold=_threshold)
@@ -244,11 +244,15 @@ class Until(_AtThreshold):
         ended = float(np.mean(law.last < self._number)) if law.follow_up is not None else 0.0
         if ended == 0.0:
             return view
+        stated, seen = (
+            float(np.mean(each)) for each in (law.risk(self._number), view.rows.probs[:, 1])
+        )
         note = (
             f"{ended:.0%} of rows were followed for less than {self._number:g}: of these it counts "
-            "whether the event comes while they are followed, and of that the chance is stated."
+            f"whether the event comes while they are followed. The stated risk by {self._number:g} is "
+            f"{stated:.1%} on average, and {seen:.1%} that it comes and is seen."
         )
-        rows = predictions.shown_as(view.rows.probs, _SEEN)
+        rows = predictions.shown_as(view.rows.probs, SEEN)
         return replace(view, rows=replace(rows, notes=(*rows.notes, note)))
 
     def _ends(self, law: Any) -> tuple[Array | None, Array | None]:

@@ -406,9 +406,11 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     }
     c, over_time = audit.times, None
     if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
-        label = f"Chance of the event until {c.times[-1]:.3g}: predicted {c.predicted[-1]:.1%}"
+        unit = audit.time_unit or ""
+        label = f"Chance of {audit.event or 'the event'} until {f'{c.times[-1]:.3g} {unit}'.strip()}: "
+        label += f"predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
-        (over_time,) = charts.drawn(diagrams.over_time_picture(c), label, [charts.SMALL])
+        (over_time,) = charts.drawn(diagrams.over_time_picture(c, unit), label, [charts.SMALL])
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
     return SimpleNamespace(

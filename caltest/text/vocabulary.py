@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from caltest._numbers import number, points
 from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
 from caltest.auditing.story import POSTERIOR
+from caltest.auditing.views import Horizon
 from caltest.laws.members import halves
 from caltest.lenses import within
 
@@ -165,7 +166,7 @@ def lens_name(view: View) -> str:
         share = f"{100.0 * float(level):g}%"
         return f"the median{of}" if lens == "quantile:0.5" else f"the {share} {kind}{of}"
     if kind == "until":
-        return f"the risk by {level}{of}"
+        return f"the {risk_name(view)}"
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the probability that {view.event}"
     name = view.event.removeprefix("the label is ")
@@ -175,6 +176,16 @@ def lens_name(view: View) -> str:
     shown = shown_event(shown) if quoted else shown
     bare = view.lens == "canonical" and quoted
     return shown if bare or re.match(r"class(?![a-z])", name, re.IGNORECASE) else f"class {shown}"
+
+
+def risk_name(view: View, *, named: bool = True) -> str:
+    """Return how a horizon is named: "365-day risk of death", or "risk by 365" without names."""
+    at = view.horizon or Horizon(view.lens.partition(":")[2], None, None)
+    if at.seen:
+        return f"chance that {shown_event(at.event or 'the event')} is seen by {at.when}"
+    name = f"{at.time}-{shown_event(at.unit).removesuffix('s')} risk" if at.unit else "risk"
+    name += f" of {shown_event(at.event)}" if at.event and named else ""
+    return name if at.unit else f"{name} by {at.time}"
 
 
 def subject(view: View) -> str:
@@ -190,7 +201,7 @@ def subject(view: View) -> str:
             "pair": f"the predicted correlations of {name.removeprefix('the dependence of ')}",
             "ranks": f"the predicted joint distributions, by {name},",
         }.get(kind_of(lens), "the predicted probabilities")
-    if is_stated(view.lens):
+    if is_stated(view.lens) or kind_of(view.lens) == "until":
         return lens_name(view).replace("the ", "the predicted ", 1)
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the predicted probability that {visible(view.event)}"
@@ -246,9 +257,12 @@ def made_by(audit: Audit, group: Group) -> str:
 
 
 def short_name(view: View) -> str:
-    """Return what is looked at, as a table has it: "80% interval", "event by 1"."""
-    kind, _, horizon = within(view.lens)[1].partition(":")
-    return f"event by {horizon}" if kind == "until" else lens_name(view).removeprefix("the ")
+    """Return what is looked at, as a table has it: "80% interval", "risk by 1"."""
+    return (
+        risk_name(view, named=False)
+        if kind_of(view.lens) == "until"
+        else lens_name(view).removeprefix("the ")
+    )
 
 
 def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
