@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from caltest.auditing.views import Count, Part, Rest, View
+from caltest.laws import Survival
 from caltest.laws.members import halves
 from caltest.lenses import within
 from caltest.pvalues import interval_of_adjusted
@@ -161,7 +162,7 @@ def finds_mean(audit: Audit, view: View) -> bool:
 def tends(audit: Audit, view: View) -> list[str]:
     """Return which ways a whole distribution is found to be wrong."""
     found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
-    ways = _TENDS | ({"bias": ("too early", "too late")} if audit.is_censored else {})
+    ways = _TENDS | ({"bias": ("too early", "too late")} if audit.about == Survival.about else {})
     return [ways[each.statistic][each.value > 0.0] for each in found]
 
 
