@@ -779,13 +779,6 @@ def test_columns_are_read_with_the_notes_of_other_audits():
     assert "'died' of groups is a function of whether the event was seen" in audit.premises[0].seen
 
 
-def test_times_are_not_compared():
-    predicted, time, event, *_ = cohort(17)
-    law = Survival(predicted, TIMES)
-    with pytest.raises(InputError, match="not compared"):
-        caltest.compare({"a": law, "b": law}, (time, event))
-
-
 @pytest.mark.slow
 def test_a_curve_that_is_flat_at_first_rules_nothing_out():
     law = Survival([[1.0, 0.5]] * 60, [1.0, 2.0])
