@@ -289,7 +289,7 @@ def test_words(wrong):
     assert wrong.headline in text
     assert wrong.headline.startswith("The model's confidence in its top class is about ")
     assert wrong.headline.endswith(" too high overall, and 19 points too high where region is 0.")
-    assert "Error found (no limit set), p = 0.01" in text
+    assert text.startswith("Error found, no limit set. The model")
     assert "column 'x': all rows have the one value 'y'" in text
     first = words.worst_first(wrong)
     assert first[0] is wrong.worst
@@ -334,7 +334,7 @@ def test_words_when_nothing_is_found():
     assert not audit.rejected
     assert (audit.verdict, audit.headline, audit.worst) == ("not found", "No error was found.", None)
     text = " ".join(str(audit).split())
-    assert "No error found (which does not prove calibration), p = 0." in text
+    assert text.startswith("No error found, which does not prove calibration. ")
     assert audit.sensitivity.power == 0.8
     assert 0.05 < audit.sensitivity.error < 0.25
     assert "an audit like this would find it 4 times in 5" in text

@@ -467,8 +467,8 @@ def test_how_sure_the_default_is(right):
 
 
 def test_p_values_are_on_the_side_of_alpha_where_they_are(right):
-    assert ", p = 0.0504" in str(replace(right, pvalue=0.0504))
-    assert ", p = 0.0496" in str(replace(right, pvalue=0.0496, alpha=0.0498))
+    assert "p = 0.0504, of" in str(replace(right, pvalue=0.0504))
+    assert "p = 0.0496, of" in str(replace(right, pvalue=0.0496, alpha=0.0498))
 
 
 def test_no_minus_nothing():

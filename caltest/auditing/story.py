@@ -428,7 +428,6 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
             "rows": rows,
             "tenths": best.off_before > _STRIKING * abs(best.before),
             "about 0": not best.leaves,
-            "later": [] if best.name == "order" else [each.name for each in alike[place + 1 :]],
             "failing": {each.name: each.after for each in failing[:1]},
             "stays": _stays(audit, story, best),
         },

@@ -196,7 +196,7 @@ def _watch(audit: Audit, facts: Facts) -> str:
 
 
 def _again(audit: Audit, facts: Facts) -> str:
-    return "Then audit again, on rows that were used neither to fit nor to recalibrate the model."
+    return "Then audit again on new rows, used neither to fit nor to recalibrate the model."
 
 
 def _simulate_again(audit: Audit, facts: Facts) -> str:
@@ -321,9 +321,6 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
         texts.append(f"{words.capital(REMEDIES[other][many])} alone would leave {left}.")
-    if later := [REMEDIES[each][many] for each in facts["later"]]:
-        others = f"{', '.join(later[:-1])} or {later[-1]}" if later[1:] else later[0]
-        texts.append(f"Nothing clear is gained beyond it by {others}.")
     if stays := facts["stays"]:
         parts = [f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays]
         texts.append(

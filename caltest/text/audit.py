@@ -24,8 +24,9 @@ from caltest.auditing.views import Check, Part, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS
+from caltest.results import Page
 from caltest.story import Finding, Story
-from caltest.text import captions, page, paragraph, row, said, sizes, width
+from caltest.text import captions, laid_out, paragraph, said, sizes, width
 from caltest.text import vocabulary as words
 from caltest.text.advice import advice
 from caltest.text.vocabulary import capital, lens_name, limit, subject, where
@@ -624,7 +625,7 @@ def finding(check: Check, audit: Audit) -> str:
 
 # ------------------------------------------------------------------ the page
 
-_ROWS = 7  # of the table: a page is to fit on a screen
+_ROWS = 6  # of the table: a page is to fit on a screen
 IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
 IN_FRAME = Argument("to_frame()", shell="--report")
 _NARROWEST = 16  # of a view's name there
@@ -647,36 +648,44 @@ def worst_first(audit: Audit) -> list[View]:
     )
 
 
-def summary(audit: Audit) -> str:
+def summary(audit: Audit) -> Page:
     """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
     names = words.lenses_of(audit)
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
-    name, beside = chip(audit)
+    verdict, why = chip(audit)
     event = f" of {words.event_name(audit)}" if audit.event else ""
     noun = "prediction" if audit.n_classes else words.rows_called(audit)
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     groups = f"; groups: {', '.join(map(shown_column, audit.groups))}" if audit.groups else ""
+    p, checks = pvalue(audit.pvalue, audit.alpha), counted(audit.n_checks, "check")
     rows = [
-        ("verdict", f"{name} ({beside}), p = {pvalue(audit.pvalue, audit.alpha)}"),
+        ("evidence", f"p = {p}, of {checks} together; level {audit.alpha:g}"),
         ("data", f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}{groups}"),
+        ("assumes", capital(assumes(audit).removeprefix("Assumes "))),
     ]
-    todo = ["What to do next", *(each for text in advice(audit) for each in row("", text))]
-    skipped, why = ["Not checked"] if audit.skipped else [], dict[str, list[str]]()
-    for entry in audit.skipped[:_SKIPPED]:  # what has one reason together
+    skipped: dict[str, list[str]] = {}  # what has one reason together
+    for entry in audit.skipped[:_SKIPPED]:
         many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
-        why.setdefault(entry.reason, []).append(f"{entry.what}{many}")
-    for reason, which in why.items():
-        skipped += row("", f"{'; '.join(which)}: {reason}")
+        skipped.setdefault(entry.reason, []).append(f"{entry.what}{many}")
+    left = [f"{'; '.join(which)}: {reason}" for reason, which in skipped.items()]
     if more := max(len(audit.skipped) - _SKIPPED, 0):
-        skipped += row("", f"and {more:,} more, in {Argument('to_frame()', shell='--report')}")
-    sure = [*paragraph(evidence_note(audit)), *paragraph(assumes(audit))]
-    answer = [*paragraph(headline(audit)), *paragraph(size(audit))]
-    p = pvalue(audit.pvalue, audit.alpha)
-    brief = f"{name.lower()}, p = {p}, n = {audit.n_samples:,}, {counted(audit.n_checks, 'check')}"
-    blocks = answer, _table(audit), todo, sure, skipped
-    return page(
-        "Calibration audit", rows, *blocks, notes=audit.warnings, headline=headline(audit), brief=brief
+        left.append(f"{more:,} more, in {IN_SKIPPED}")
+    rows += [("not checked", "; ".join(left))] if left else []
+    found = laid_out(
+        audit.story,
+        rows,
+        [_table(audit)],
+        advice(audit),
+        audit.warnings,
+        about="Calibration audit",
+        chip=verdict,
+        why=why,
+        headline=headline(audit),
+        size=size(audit),
+        brief=f"{verdict.lower()}, p = {p}, n = {audit.n_samples:,}, {checks}",
     )
+    found.details = "\n".join(paragraph(evidence_note(audit)))
+    return found
 
 
 def _table(audit: Audit) -> list[str]:
