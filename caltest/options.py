@@ -200,6 +200,16 @@ datasets/n_datasets INT  Simulated data sets per size. [default: 400, with --sam
 resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
 seed json plot jobs example
 """,
+    "sbc": """
+FILES FILE… typed  A table with a row for each simulation: a parameter in the column of its name, and
+    its draws in columns of that name and a number, mu_0, mu_1 and so on. Or one .npz file with arrays
+    parameters, (N, D), and draws, (L, N, D); or two .npy files, in this order.
+names COLS  The parameters, separated by commas; for arrays, in the order of their columns.
+    [default: for arrays 0, 1, …]
+materiality FLOAT  The error of coverage that matters, 0.02 for 2 points. [default: no limit]
+alpha resamples seed report markdown json junit title date fail-on
+jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
+""",
     "monitor": """
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
@@ -249,7 +259,7 @@ SECTIONS = {
     "survival-at follow-up interpolation time-unit logits group weights clusters blocks sampling-rate "
     "id batch monitor:date example",
     "Question": "",
-    "Output": "report markdown json junit plot title date fail-on help",
+    "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "
     "test-size folds regularization-scaling resamples datasets min-n max-n seed config scheduler jobs",
 }
@@ -322,7 +332,9 @@ def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
 
 
 _BY_NAME = {each.name: each for each in _parsed(_SHARED, {})}
+_OF_AUDITS = _BY_NAME | {each.name: each for each in _parsed(_TEXTS["audit"], _BY_NAME)}
 #: The options of every command, by name, in the order of its help.
 COMMANDS: Mapping[str, Mapping[str, Option]] = {
-    command: {each.name: each for each in _parsed(text, _BY_NAME)} for command, text in _TEXTS.items()
+    command: {each.name: each for each in _parsed(text, _OF_AUDITS if command == "sbc" else _BY_NAME)}
+    for command, text in _TEXTS.items()
 }

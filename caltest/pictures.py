@@ -312,6 +312,25 @@ def critical(draws: Any, alpha: float) -> float:
     return float(np.sort(draws)[-k]) if k else np.inf
 
 
+def pair(points: Array, stated: float, observed: float) -> Picture:
+    """Draw true values less means of draws of two parameters, and two ellipses of two deviations.
+
+    Dashed: by the correlation that draws state; drawn through: by the one that is observed.
+    """
+    angle = np.linspace(0.0, 2.0 * math.pi, 73)
+    marks = [GRID, *told_apart(points[:, 0], points[:, 1], np.zeros(len(points)))]
+    for style, rho in (("diag", stated), ("line", observed)):
+        other = rho * np.cos(angle) + math.sqrt(max(1.0 - rho**2, 0.0)) * np.sin(angle)
+        marks.append(Mark("line", style, 2.0 * np.cos(angle), 2.0 * other))
+    end = max(3, math.ceil(float(np.abs(points).max(initial=0.0))))
+    step = -(-end // 5)
+    ticks = tuple(
+        (float(k), f"{k}".replace("-", "−")) for k in range(-end // step * step, end + 1, step)
+    )
+    axis = Axis(float(-end), float(end), tuple(each for each in ticks if abs(each[0]) <= end))
+    return Picture(marks, axis, axis)
+
+
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
     """Return the path of cumulative differences: without its start, a place a distinct score.
 

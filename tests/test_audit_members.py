@@ -1,9 +1,13 @@
 """Audits of members of ensembles and of posterior draws: by entry, by pair, and all at once."""
 
+import json
+import re
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
-from support import binomial_limits
+from support import binomial_limits, command
 
 import caltest
 from caltest import InputError, report
@@ -125,7 +129,11 @@ def test_a_wrong_parameter_is_named():
     assert "entry:*/distribution" in found.summary()
     page = report.to_html(found)
     assert "80% interval of tau" in page
-    assert "Two of nine stated probabilities are shown to be wrong." in page
+    tau = found.posterior[0]
+    assert (tau.names, tau.found, tau.spread, tau.way) == (("tau",), True, "over", None)
+    assert tau.factor[0] < 1.5 < tau.factor[2]
+    assert "◆ tau" in found.summary()
+    assert "too narrow by a factor of 1." in page
 
 
 def test_a_wrong_correlation_is_named():
@@ -133,7 +141,52 @@ def test_a_wrong_correlation_is_named():
     rng = np.random.default_rng(5)
     truth[:, :2] = rng.multivariate_normal([0.0, 0.0], [[1.0, 0.6], [0.6, 1.0]], size=400)
     found = caltest.sbc(truth, draws, names=["mu", "tau", "rho"], **QUICK)
-    assert found.headline == "The predicted correlations of mu and tau are wrong; they are too low."
+    said = "The predicted correlations of mu and tau are wrong; they are too low: stated "
+    assert found.headline.startswith(said)
+    pair = found.posterior[0]
+    assert pair.names == ("mu", "tau")
+    assert pair.stated == pytest.approx(0.0, abs=0.02)
+    assert pair.observed[0] < 0.6 < pair.observed[2]
+    assert "mu and tau do not go together as their draws do" in report.to_html(found)
+    assert re.search(r"◆ mu and tau +correlation: stated −?0\.0", found.summary())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scale", "shift", "size"), [(1.0, 0.0, 8), (0.6, 0.0, 40), (1.4, 0.3, 40)])
+def test_sizes_of_a_posterior_are_those_that_were_planted(scale, shift, size):
+    """Draws are ``scale`` times as wide as they should be, and ``shift`` deviations too high."""
+    rng = np.random.default_rng(1)
+    spread = rng.uniform(0.5, 5.0, 3000)
+    draws = spread * scale * (rng.normal(size=(size, 3000)) + shift)
+    (of,) = caltest.sbc({"mu": spread * rng.normal(size=3000)}, {"mu": draws}, **QUICK).posterior
+    assert of.factor[0] < 1.0 / scale < of.factor[2]
+    assert of.shift[0] < shift < of.shift[2] or size < 10
+    assert of.spread == {1.0: None, 0.6: "over", 1.4: "under"}[scale]
+    assert of.way == ("over" if shift else None)
+
+
+@pytest.mark.slow
+def test_the_command_reads_tables_and_arrays(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    truth, draws = posterior(n=200)
+    truth[:, 1] *= 1.8
+    names = ["mu", "tau", "rho"]
+    table = {f"{name}_{k}": draws[k, :, j] for j, name in enumerate(names) for k in range(len(draws))}
+    pd.DataFrame(dict(zip(names, truth.T, strict=True)) | table).to_parquet("draws.parquet")
+    np.savez("draws.npz", parameters=truth, draws=draws)
+    np.save("parameters.npy", truth)
+    np.save("draws.npy", draws)
+    expected = caltest.sbc(truth, draws, names=names, **QUICK).posterior
+    how = ("--names", "mu,tau,rho", "--resamples", 199, "--seed", 0, "--json", "found.json")
+    for files in (["draws.parquet"], ["draws.npz"], ["parameters.npy", "draws.npy"]):
+        done = command("sbc", *files, *how)
+        assert done.exit_code == 1, done.output
+        assert "◆ tau" in done.stdout
+        found = json.loads(Path("found.json").read_text())["posterior"]
+        assert [each["adjusted"] for each in found] == [each.adjusted for each in expected]
+    assert "give one table with --names" in command("sbc", "draws.parquet").stderr
+    np.savez("other.npz", parameters=truth)
+    assert "there is no array 'draws'" in command("sbc", "other.npz").stderr
 
 
 def test_what_else_is_wrong_is_said():

@@ -444,12 +444,14 @@ def test_the_command_is_quoted_and_whole():
         "jobs": 2,
         "fail-on": "never",
     }
-    assert command_line(Path("-a.csv"), None, asked) == (
+    assert command_line("audit", Path("-a.csv"), asked) == (
         "caltest audit ./-a.csv --label=-1 --columns 'a,\"b, c\"' --group 'my group' --alpha 0.1 "
         "--seed 3"
     )
-    assert command_line(None, "digits:x", {"seed": 0}) == ("caltest audit --example digits:x --seed 0")
-    command_line(Path("\udcff.csv"), None, {}).encode()
+    assert command_line("audit", None, {"example": "digits:x", "seed": 0}) == (
+        "caltest audit --example digits:x --seed 0"
+    )
+    command_line("audit", Path("\udcff.csv"), {}).encode()
 
 
 @pytest.mark.slow

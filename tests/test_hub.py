@@ -110,7 +110,7 @@ def test_the_command_line():
     assert found["pvalue"] == expected.pvalue
     asked = {"truth": "truth.csv", "where": ("output_type=sample", "target=inc hosp"), "seed": 1}
     repeated = "--truth truth.csv --where output_type=sample --where 'target=inc hosp' --seed 1"
-    assert command_line("hub.csv", None, asked) == f"caltest audit hub.csv {repeated}"
+    assert command_line("audit", "hub.csv", asked) == f"caltest audit hub.csv {repeated}"
     wider = LONG.assign(model_id="wide")
     wider.to_parquet("wide.parquet")
     files = ["hub.csv", "wide.parquet", "--truth", "truth.csv"]

@@ -13,12 +13,16 @@ from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
 from caltest.alignment import check_rows, in_order_of, is_xarray
 from caltest.auditing.audits import audit
+from caltest.auditing.estimates import PosteriorSize
 from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
+from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.laws import Members
 from caltest.laws.base import finite_table
 from caltest.laws.classes import Array
+from caltest.laws.members import halves
+from caltest.lenses import within
 
 #: Of parameters by name, (N,) and (L, N), or both as they are: at the parameters, and at their draws.
 Quantity: TypeAlias = "Callable[[Mapping[str, Array]], Any] | tuple[Any, Any]"
@@ -73,7 +77,8 @@ def sbc(
     Audit
         Every parameter and quantity ("entry:mu/distribution": biased, too narrow, too wide), coverage
         of its intervals, every two of them together ("pair:mu,tau", of up to 20 entries), and all at
-        once (energy score, ranks of vectors).
+        once (energy score, ranks of vectors). ``posterior`` has the size of each, for simulations
+        without weights and clusters: shift, factor of spread, correlation.
 
     Raises
     ------
@@ -132,7 +137,30 @@ def sbc(
     found = audit(members, outcomes, **options)
     call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
     notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
-    return replace(found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes))
+    sized = () if found.effective_n or found.clusters else _sizes(found, entries)
+    return replace(
+        found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes), posterior=sized
+    )
+
+
+def _sizes(found: Audit, entries: Mapping[str, tuple[Array, Array]]) -> tuple[PosteriorSize, ...]:
+    """Return how wrong every parameter and every pair is, the strongest evidence first."""
+    checks: dict[tuple[str, ...], list[Check]] = {}
+    for check in found.checks:
+        lens = check.view.lens
+        of = (within(lens)[0],) if lens.startswith("entry:") else halves(lens.removeprefix("pair:"))
+        if check.view.group is None and set(of) <= set(entries):
+            checks.setdefault(of, []).append(check)
+    sized = []
+    for names, own in checks.items():
+        known: Any = {"names": names, "found": any(each.found for each in own)}
+        known["adjusted"] = min(each.adjusted for each in own)
+        if len(names) == 1:
+            sized.append(PosteriorSize.of_one(*entries[names[0]], **known))
+        else:
+            truth, draws = zip(*(entries[name] for name in names), strict=True)
+            sized.append(PosteriorSize.of_two(truth, draws, **known))
+    return tuple(sorted(sized, key=lambda each: (each.adjusted, -len(each.names))))
 
 
 def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:

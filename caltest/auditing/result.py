@@ -25,7 +25,7 @@ from caltest.story import Finding, Step, Story, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
+    from caltest.auditing.estimates import InUnits, PosteriorSize, Remedy, UsualNumbers
     from caltest.cox import Recalibration
 
 FailOn: TypeAlias = Literal["material", "likely", "undecided", "found", "never"]
@@ -114,6 +114,8 @@ class Audit(Result):
         these rows (:class:`caltest.auditing.estimates.Remedy`). Estimates, which prove nothing.
     usual
         The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
+    posterior
+        For :func:`caltest.sbc`: how wrong every parameter is, and two together.
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
@@ -195,6 +197,7 @@ class Audit(Result):
     remedies: tuple[Remedy, ...] = ()
     usual: UsualNumbers | None = None
     units: InUnits | None = None
+    posterior: tuple[PosteriorSize, ...] = ()
     times: Curves | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
     about: str = "probabilities of classes"
@@ -473,6 +476,7 @@ class Audit(Result):
             ],
             "usual": self.usual,
             "units": self.units,
+            "posterior": self.posterior,
             "times": self.times,
         }
         found: dict[str, Any] = plain(data)

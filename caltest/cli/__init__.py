@@ -21,6 +21,7 @@ from caltest.cli._commands import (
     monitor,
     plan,
     power,
+    sbc,
     test,
 )
 from caltest.cli._options import WithSections
@@ -76,6 +77,6 @@ def _root(
     pass
 
 
-for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan, monitor):
+for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan, sbc, monitor):
     app.command(_run.__name__, cls=WithSections)(_run)
 app.command("list", cls=WithSections)(list_choices)

@@ -16,13 +16,14 @@ import typer
 from caltest._arguments import check_draws, choose
 from caltest._visible import attempt, line, quoted, shown, visible
 from caltest.cli import _output as out
-from caltest.cli._options import STATED, Config, Found, Input, command
+from caltest.cli._options import STATED, Config, Found, Input, column_names, command
 from caltest.exceptions import InputError, Row
 from caltest.files.paths import called
 from caltest.files.writing import write_whole
 from caltest.options import COMMANDS
 
 if TYPE_CHECKING:
+    from caltest.auditing.result import Audit, FailOn
     from caltest.data import Rows
 
 
@@ -380,8 +381,6 @@ _VALUE = 24  # characters of an option: in a report no long one is to push the o
 
 #: What a configuration file may hold, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
-#: What the numbers follow from: all before what is written.
-_NUMBERS = list(OPTIONS)[: list(OPTIONS).index("report")]
 
 
 @command
@@ -400,14 +399,12 @@ def audit(
     checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
     """
     from caltest import auditing
-    from caltest._numbers import pvalue
     from caltest._parallel import on_cluster
     from caltest.auditing.result import gate_of
     from caltest.data.sample import event_called
-    from caltest.report import formats
-    from caltest.text.audit import chip
 
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
+    told: dict[str, Any] = {"date": date}
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
     if asked["event"] is not None:  # of times it is a column
         given["event"] = asked["event"]
@@ -417,14 +414,49 @@ def audit(
     with on_cluster(scheduler):
         audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
-    file, example, weaker = asked["FILE"], asked["example"], _configured(asked.loaded)
-    told: dict[str, Any] = {
-        "title": str(example if file is None else Path(file).name) if title is None else title,
-        "date": datetime.now().astimezone().date().isoformat() if date is None else date,
-        "command": command_line(file, example, {**asked.given, "seed": audit.seed}),
-        "gate": weaker,
-        "fail_on": fail_on,
-    }
+    file, example = asked["FILE"], asked["example"]
+    told["title"] = str(example if file is None else Path(file).name) if title is None else title
+    told["command"] = command_line("audit", file, {**asked.given, "seed": audit.seed})
+    return _reported(asked, audit, fail_on=fail_on, **told)
+
+
+@command
+def sbc(
+    asked: Input,
+    *,
+    files: Sequence[Path] = (),
+    names: str | None = None,
+    fail_on: str | None = None,
+    title: str | None = None,
+    **given: Any,
+) -> Found:
+    """Check a posterior by simulated data.
+
+    Parameters are drawn from the prior, data are simulated by them, and each posterior is drawn from.
+    Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
+    """
+    from caltest import auditing
+    from caltest.auditing.result import gate_of
+    from caltest.files.reading import read_posterior
+
+    fail_on = gate_of(fail_on, "materiality" in given)
+    date, called = given.pop("date", None), None if names is None else column_names(names)
+    parameters, draws = read_posterior(files, called)
+    audit = auditing.sbc(parameters, draws, names=called, progress=True, **{"n_jobs": -1} | given)
+    title = ", ".join(each.name for each in files) if title is None else title
+    line = command_line("sbc", files, {**asked.given, "seed": audit.seed})
+    return _reported(asked, audit, date=date, fail_on=fail_on, title=title, command=line)
+
+
+def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, **told: Any) -> Found:
+    """Write the reports of an audit; return what is said of it, and the exit status."""
+    from caltest._numbers import pvalue
+    from caltest.report import formats
+    from caltest.text.audit import chip
+
+    weaker = _configured(asked.loaded)
+    told |= {"gate": weaker, "fail_on": fail_on}
+    told["date"] = datetime.now().astimezone().date().isoformat() if date is None else date
     texts_of = {
         asked.given[each[2:]]: formats.rendered(audit, kind, **told)
         for each, kind in out.FORMATS.items()
@@ -474,30 +506,33 @@ def _configured(config: Config) -> str | None:
     return f"Set by {place}, which may change the exit status: {'; '.join(found)}."
 
 
-def command_line(file: str | Path | None, example: str | None, asked: Mapping[str, Any]) -> str:
+def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
     """Return the command that repeats the numbers, in the same folder.
 
     What was asked for stands in it, typed or from a configuration, whatever that says later. What was
     not asked for does not: it is the default, as long as no configuration gives it then. Where results
     are written, on how many cores and what they are to fail does not change them, and is left out.
 
-    >>> command_line(Path("my predictions.csv"), None, {"group": ("age", "sex"), "seed": 1})
+    >>> command_line("audit", Path("my predictions.csv"), {"group": ("age", "sex"), "seed": 1})
     "caltest audit 'my predictions.csv' --group age --group sex --seed 1"
     """
-    words = ["caltest", "audit"]
-    words += [] if file is None else [f"./{file}" if str(file).startswith("-") else str(file)]
+    words = ["caltest", name]
+    listed = files if isinstance(files, list | tuple) else [] if files is None else [files]
+    words += [f"./{file}" if str(file).startswith("-") else str(file) for file in listed]
+    example = asked.get("example")
     words += [] if example is None else ["--example", example]
-    for name in _NUMBERS:
-        value = asked.get(name, ())
+    options = [each for each, option in COMMANDS[name].items() if not option.typed]
+    for each in options[: options.index("report")]:
+        value = asked.get(each, ())
         if isinstance(value, bool):
-            words += [f"--{name}"] * value
+            words += [f"--{each}"] * value
             continue
-        if name == "columns" and value:
+        if each == "columns" and value:
             cells = io.StringIO()
             csv.writer(cells, lineterminator="").writerow(value)
             value = cells.getvalue()
-        for each in map(str, value if isinstance(value, tuple) else (value,)):
-            words += [f"--{name}={each}"] if each.startswith("-") else [f"--{name}", each]
+        for one in map(str, value if isinstance(value, tuple) else (value,)):
+            words += [f"--{each}={one}"] if one.startswith("-") else [f"--{each}", one]
     return " ".join(map(_quoted, words))
 
 

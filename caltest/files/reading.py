@@ -243,6 +243,32 @@ def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = Non
         return _ARRAYS[suffix.lower()](file, roles)
 
 
+def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[Any, Any]:
+    """Read parameters and their posterior draws: columns of a table by name, or arrays."""
+    kinds = [path.suffix.lower() for path in files]
+    if kinds == [".npz"]:
+        with paths.named(str(files[0])), paths.opened(files[0], "NPZ") as file:
+            loaded = np.load(file, allow_pickle=False)
+            for name in ("parameters", "draws"):
+                check_there(name, loaded.files, "array", "")
+            return loaded["parameters"], loaded["draws"]
+    if kinds == [".npy", ".npy"]:
+        arrays = []
+        for path in files:
+            with paths.named(str(path)), paths.opened(path, "NPY") as file:
+                arrays.append(np.load(file, allow_pickle=False))
+        return arrays[0], arrays[1]
+    if len(files) != 1 or not names:
+        raise InputError(
+            "give one table with {names} of its parameters; or one .npz file with the arrays "
+            "parameters and draws, or two .npy files.",
+            names=Argument("names"),
+        )
+    own = {name: read(files[0], name, columns={"members": f"{name}_"}) for name in names}
+    drawn: dict[str, Any] = {name: each.rows.law for name, each in own.items()}
+    return {name: each.labels for name, each in own.items()}, {n: x.values.T for n, x in drawn.items()}
+
+
 @arguments()
 def scan(path: str | Path, label: str | int | None = None, **options: Any) -> Stored:
     """Open a file of predictions and labels that is too large for memory.

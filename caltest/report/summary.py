@@ -56,8 +56,8 @@ def first_screen(
     """Return what stands on the first screen of a report."""
     subject = _subject(audit)
     chip, why = words.chip(audit)
-    slices = None if subject is None else _slices(audit, subject)
-    figure = _chance(audit) if subject is None else _figure(audit, subject)
+    slices = None if subject is None or audit.posterior else _slices(audit, subject)
+    figure = _pair(audit) if subject is None else _figure(audit, subject)
     # Of a group or a class the table of slices carries the sentence.
     slice_leads = subject is not None and (
         subject.group is not None
@@ -80,8 +80,10 @@ def first_screen(
         gate=None if gate is None else sentence(gate),
         slices=slices,
         figure=figure,
-        table_leads=figure is None or slice_leads,
+        table_leads=slices is not None and (figure is None or slice_leads),
         advice=[sentence(text) for text in advice(audit)],
+        posterior=vocabulary.posterior_rows(audit),
+        posterior_note=vocabulary.POSTERIOR_NOTE,
         evidence=words.evidence(audit),
         evidence_note=sentence(words.evidence_note(audit)),
         assumes=sentence(words.assumes(audit)),
@@ -129,7 +131,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         key = (f"entry:{entry}/distribution" if entry else "distribution"), view.group
         whole = next((each for each in audit.views if each.key == key), None)
     if told is not None and whole is told and told.cumulative is None:  # as of correlations
-        return _chance(audit)
+        return _pair(audit)
     if whole is not None and whole.cumulative is not None:
         outcomes = vocabulary.outcomes_called(audit)
         title = captions.levels_title(audit, whole, whole.cumulative)
@@ -165,6 +167,17 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         picture = pictures.curve(parts, view.histogram, bad, rare=kind == "rare")
     note = captions.parts_note(audit, kind, parts, shown)
     return _pictured(title, note, picture, f"{label}{title}")
+
+
+def _pair(audit: Audit) -> SimpleNamespace | None:
+    """Draw two parameters that go together wrongly; else the evidence."""
+    of = next(iter(audit.posterior), None)
+    if of is None or of.points is None or of.stated is None or of.observed is None or not of.found:
+        return _chance(audit)
+    title, note = captions.pair_title(of), captions.pair_note(of)
+    picture = pictures.pair(of.points, of.stated, of.observed[1])
+    one, other = (f"{visible(each)}: true value less mean of draws" for each in of.names)
+    return _pictured(title, note, picture._replace(of_x=one, of_y=other), f"{title} {note}")
 
 
 def _chance(audit: Audit) -> SimpleNamespace | None:

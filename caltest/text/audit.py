@@ -17,7 +17,7 @@ from caltest._numbers import (
     pvalue,
     signed_points,
 )
-from caltest._visible import line, shown, shown_column
+from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.story import tends
 from caltest.auditing.views import Check, Part, Rest, View
@@ -147,6 +147,8 @@ def _distribution(audit: Audit, lead: Finding) -> str:
     if not audit.n_classes:
         ways = (f"they are {each}" for each in tends(audit, lead.of))
         which = words.listed(ways) or "no interval and no group stands out"
+    sized = (each for each in audit.posterior if lead.of.lens == f"pair:{','.join(each.names)}")
+    which += "".join(f": {words.posterior_size(each).removeprefix('correlation: ')}" for each in sized)
     return f"{capital(subject(lead.of))} are wrong{where(lead.of.group)}; {which}."
 
 
@@ -688,8 +690,23 @@ def summary(audit: Audit) -> Page:
     return found
 
 
+def _posterior_table(audit: Audit) -> list[str]:
+    """Lay out how wrong every parameter is, and two together."""
+    rows = words.posterior_rows(audit)
+    long = max(len(size) for _, _, size, _ in rows)
+    names = [shortened(row[0], max(_NARROWEST, width() - long - 12)) for row in rows]
+    wide = max(map(len, names))
+    lines = [*paragraph(words.POSTERIOR_NOTE), f"  {'':<{wide}}  {'':<{long}}  adj. p"]
+    for name, (_, of, size, p) in zip(names, rows, strict=True):
+        lines.append(f"{'◆' if of.found else ' '} {name:<{wide}}  {size:<{long}}  {p}")
+    more = len(audit.posterior) - len(names)
+    return lines + [f"  and {more:,} more, in {Argument('posterior', shell='--json')}"] * (more > 0)
+
+
 def _table(audit: Audit) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
+    if audit.posterior:
+        return _posterior_table(audit)
     sized = [view for view in worst_first(audit) if view.error is not None]
     if not (views := leading(sized, _ROWS)):
         return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from caltest._numbers import confidence_text, number, outward_points, percent, percents
 from caltest._visible import visible
@@ -20,9 +21,13 @@ from caltest.text.vocabulary import (
     made_by,
     of_probabilities,
     outcomes_called,
+    posterior_size,
     view_name,
     way,
 )
+
+if TYPE_CHECKING:
+    from caltest.auditing.estimates import PosteriorSize
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
@@ -45,6 +50,22 @@ def plural(noun: str, count: int = 2) -> str:
 def many(count: int) -> str:
     """Write a small number as a word."""
     return _NUMBERS[count] if count < len(_NUMBERS) else f"{count:,}"
+
+
+# ------------------------------------------------------------------ posteriors
+
+
+def pair_title(of: PosteriorSize) -> str:
+    """Return what the picture of two parameters shows."""
+    return f"{' and '.join(map(visible, of.names))} do not go together as their draws do."
+
+
+def pair_note(of: PosteriorSize) -> str:
+    """Return how the picture of two parameters is read."""
+    return (
+        "True values less means of draws, in standard deviations of the posterior. Ellipses: dashed as "
+        f"stated, drawn as observed; {posterior_size(of)}."
+    )
 
 
 # ------------------------------------------------------------------ intervals

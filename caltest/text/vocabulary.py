@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from caltest._numbers import number, points
+from caltest._numbers import in_units, number, points, pvalue
 from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
 from caltest.auditing.story import POSTERIOR
 from caltest.auditing.views import Horizon
@@ -14,6 +14,7 @@ from caltest.laws.members import halves
 from caltest.lenses import within
 
 if TYPE_CHECKING:
+    from caltest.auditing.estimates import PosteriorSize
     from caltest.auditing.plan_rows import AuditPlan
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
@@ -51,6 +52,44 @@ def estimated(statistic: Statistic, value: float, lens: str | None, calibrated: 
     beside = f"; a calibrated model with these predictions: about {number(calibrated or 0.0, 2)}"
     return f"{capital(called)}{about} {number(value)}{'' if calibrated is None else beside}"
 
+
+def posterior_size(of: PosteriorSize) -> str:
+    """Say how far draws are from true values, or two correlations from each other, as estimated."""
+    if of.observed is not None and of.stated is not None:
+        stated = f"{round(of.stated, 2) + 0.0:.2f}".replace("-", "−")
+        return f"correlation: stated {stated}, observed {in_units(of.observed, unit=1.0)}"
+    said = []
+    if of.factor is not None:
+        low, factor, high = of.factor
+        if of.spread == "under":
+            low, factor, high = 1.0 / high, 1.0 / factor, 1.0 / low
+        tells = {"over": "too narrow by a factor of", "under": "too wide by a factor of"}
+        word = tells.get(of.spread or "", "spread ×")
+        said.append(f"{word} {in_units((low, factor, high), unit=1.0)}")
+    if of.shift is not None:
+        said.append(f"{WRONG[of.way] if of.way else 'shift'} {in_units(of.shift, '+', unit=1.0)}")
+    return "; ".join(said[:: -1 if of.way and not of.spread else 1]) or "not known"
+
+
+def posterior_rows(audit: Audit) -> list[tuple[str, PosteriorSize, str, str]]:
+    """Return a table of parameters and pairs: name, whose size, the size in words, adjusted p-value."""
+    return [
+        (
+            " and ".join(map(shown_column, of.names)),
+            of,
+            posterior_size(of),
+            pvalue(of.adjusted, audit.alpha),
+        )
+        for of in audit.posterior[:_LISTED]
+    ]
+
+
+#: What stands above that table.
+POSTERIOR_NOTE = (
+    "As estimated, each with 95% limits. Shift: mean of the draws less true value, in standard "
+    "deviations of the posterior. Spread ×: what that of the draws would have to be multiplied by."
+)
+_LISTED = 12
 
 _WHOLE = {
     "canonical": "all classes together",
