@@ -487,7 +487,8 @@ def test_what_has_no_exact_bound_is_not_guaranteed():
     time, event = rng.exponential(size=200), rng.random(200) < 0.7
     times = caltest.predictive.Survival(np.tile([0.7, 0.5, 0.2], (200, 1)), [0.4, 0.7, 1.6])
     with pytest.raises(
-        InputError, match=r"none is known for censored times without limits; give limit"
+        InputError,
+        match=r"none is known for censored times whose follow-up is not known; give follow_up",
     ):
         caltest.audit(times, (time, event), guaranteed=True)
     with pytest.raises(InputError, match="guaranteed is 1; give True or False"):

@@ -328,8 +328,8 @@ def audit(
             all=Argument("guaranteed", True),
             what="a tolerance or rounding in clusters"
             if in_clusters
-            else "censored times without limits",
-            other=Argument("materiality" if in_clusters else "limit"),
+            else "censored times whose follow-up is not known",
+            other=Argument("materiality" if in_clusters else "follow_up"),
         )
     design = replace(Design.of(whole.rows, sampling_rates), guaranteed=guaranteed)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
