@@ -18,8 +18,8 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     said = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.MULTILINE)
     assert len(said) >= 3
     assert capsys.readouterr().out.splitlines() == said
-    console, shown = blocks(PAGE, "console"), blocks(PAGE, "text")
-    for words, text in zip(commands("\n".join(console)), shown, strict=True):
+    every, shown = commands("\n".join(blocks(PAGE, "console"))), blocks(PAGE, "text")
+    for words, text in zip((each for each in every if each[0] == "test"), shown, strict=True):
         assert shown_in(text, command(*words).stdout)
 
 

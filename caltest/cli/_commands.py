@@ -78,8 +78,9 @@ def test(
         check_draws("--resamples", result.n_resamples, alpha, sides)
     result = replace(result, alpha=alpha)
     rejected = result.story.found
-    error = "miscalibration" if result.claim is None else "error"
-    verdict = f"{error} found" if rejected else f"no {error} found"
+    verdict = (
+        f"{'' if rejected else 'no '}{'miscalibration' if result.claim is None else 'error'} found"
+    )
     status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
