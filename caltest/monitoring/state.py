@@ -265,6 +265,11 @@ class MonitorState(Result):
         )
 
     @property
+    def pictures(self) -> Any:
+        """Titles and pictures: the evidence, the error in every batch, and then and now."""
+        return self._written("monitor_pictures")
+
+    @property
     def worst(self) -> Evidence:
         """The evidence that counts most now: on all rows, or on a group."""
         return max(self.evidence, key=lambda each: each.adjusted)

@@ -2,44 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from caltest import _printers
 from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, pvalue
-from caltest._visible import quoted, shortened
+from caltest._visible import quoted
 from caltest.auditing.diagrams import among_draws
-from caltest.binning import joint_bands
 from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
-from caltest.laws import Survival
 from caltest.lenses import Lens, lens_of, through
 from caltest.pictures import (
     BAD,
-    GRID,
-    LINEAR,
     Array,
     Mark,
     Picture,
     critical,
     cumulative,
     path_of,
-    told_apart,
 )
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
 from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.testing import test
-from caltest.text.summaries import evidence_name, odds, score
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -362,8 +354,6 @@ class CumulativeDisplay(PredictionsDisplay):
 
 # ------------------------------------------------------------------ a monitor
 
-_HIGHEST = 1e3  # powers of ten
-
 
 @arguments(result=OneOf("caltest.monitoring:MonitorState", "give what Monitor.update returns"))
 @dataclass(frozen=True, eq=False)
@@ -406,90 +396,8 @@ class MonitorDisplay(ResultDisplay):
         return {"mosaic": [[0, 2], [1, 2]], "figsize": (10.0, 5.2), "width_ratios": (1.6, 1.0)}
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        s, (path, errors, shape) = self.result, axes
-        ends = np.array([each.end for each in s.periods], float)
-        logs = np.array([each.log_evalue for each in s.periods]) / math.log(10.0)
-        goal = math.log10(s.threshold)
-        reached = np.array([s.alarm_row], float)[: int(s.alarm)]
-        rows, first = np.unique(np.r_[0.0, ends, reached], return_index=True)
-        evidence = np.r_[0.0, logs, np.full(len(reached), goal)][first]
-        draw(path, GRID, Mark("line", "line", rows, evidence.clip(-_HIGHEST, _HIGHEST)))
-        draw(path, *told_apart(reached, np.full(len(reached), goal), reached > 0.0))
-        path.axhline(goal, **canvas.DASHED)
-        weigh = odds if s.mode == "ever" else score  # a detector is no odds
-        path.text(0.0, goal, f" alarm at {weigh(math.log(s.threshold))}", va="bottom", fontsize="small")
-        path.margins(y=_ROOM)
-        path.set_ylabel("evidence, powers of ten")
-        heading(path, "Alarm" if s.alarm else "No alarm", f"{s.rows:,} rows")
-
-        error = 100.0 * np.array([each.predicted - each.observed for each in s.periods])
-        limits = np.reshape([(each.low, each.high) for each in s.periods], (-1, 2))
-        low, high = 100.0 * limits.T
-        draw(errors, GRID, Mark("intervals", "error", ends, low, high))
-        draw(errors, *told_apart(ends, error, (low > 0.0) | (high < 0.0)))
-        errors.axhline(0.0, **canvas.DASHED)
-        event = [f"all rows: {lettering(each.event, canvas.CLAUSE)}" for each in s.periods[:1]]
-        heading(errors, "Error in every batch; 95% limits hold for all of them together", *event)
-        errors.set_xlim(path.get_xlim())
-        unit = "events per 100 rows" if s.about == Survival.about else "points"
-        errors.set(xlabel=f"rows so far\n{_ADDED}", ylabel=f"predicted − observed,\n{unit}")
-
-        if not s.evidence:  # all rows wait for their outcomes
-            heading(shape, "Then and now", "no row has its outcome yet")
-            return
-        worst, ranks = s.worst, s.n_classes is None
-        series = {name: _marks(getattr(worst, name), ranks) for name in ("first", "latest")}
-        if np.array_equal(worst.first, worst.latest):
-            del series["latest"]
-        bands = joint_bands([each[2:] for each in series.values()], _LEVEL / len(s.evidence))
-        entries: list[Any] = []
-        heights: list[Array] = []
-        outside, share = False, float(len(worst.first)) if ranks else 1.0  # how a share is drawn
-        for (name, (x, seen, *_)), band in zip(series.items(), bands, strict=True):
-            colour, marker = _LOOKS[name]
-            bar = Mark("intervals", "band", x, share * band.low, share * band.high)
-            draw(shape, bar, color=colour, linewidth=canvas.BAR, **canvas.BAND)
-            draw(shape, Mark("line", "curve", x, share * seen), color=colour, linewidth=1.3)
-            wrong = band.leaves_out(seen)
-            form = canvas.of_one(shape, told_apart(x, share * seen, wrong), colour, marker)
-            label = f"{name} {getattr(worst, name)[:, 0].sum():,.0f} rows"
-            entries.append(canvas.entry("curve", label, color=colour, linewidth=1.3, **form))
-            outside, heights = outside or bool(wrong.any()), [*heights, seen, *band]
-        if outside:
-            entries.append(canvas.filled("filled: outside its band"))
-        alone = " and rows independent" if s.clusters is not None else ""
-        label = f"95% band if calibrated{alone}:\nall marks together, in this picture"
-        entries.append(canvas.entry("band", label, color=canvas.PALE))
-        if ranks:
-            draw(shape, GRID)
-            shape.axhline(1.0, **canvas.DASHED)
-            shape.set_xlabel("where outcomes lie in what was predicted")
-            shape.set_ylabel("outcomes, relative to uniform")
-        else:
-            x = np.concatenate([each[0] for each in series.values()])
-            canvas.reliability_axes(shape, LINEAR, x, x, np.concatenate(heights), few=False)
-            shape.set(xlabel="predicted", ylabel="observed")
-        heading(shape, "Then and now", shortened(evidence_name(worst), 40))
-        canvas.legend_below(shape, handles=entries)
-
-
-_LEVEL = 0.05  # of limits and bands
-_ROOM = 0.16  # of the path, above the line of the alarm: for its label
-_ADDED = "evidence adds batches up: it shows errors that no single limit shows"
-_LOOKS = {"first": (canvas.FAINT, "o"), "latest": (canvas.BLUE, "s")}
-
-
-def _marks(bins: Array, ranks: bool) -> tuple[Array, Array, Array, NDArray[np.intp]]:
-    """Return where bins lie, the share seen in each, and what a band of these is made of.
-
-    That is the probability of the event for every row, and the row's bin. A row in bins of ranks is in
-    each of them with the same probability.
-    """
-    rows, stated, seen = bins.T
-    count = rows.astype(int)
-    x, share = stated / np.maximum(rows, 1.0), seen / np.maximum(rows, 1.0)
-    if ranks:
-        count = np.full(len(bins), round(rows.sum()))
-        x, share = (np.arange(len(bins)) + 0.5) / len(bins), seen / count
-    chance = np.full(len(bins), 1.0 / len(bins)) if ranks else x.clip(0.0, 1.0)
-    return x, share, np.repeat(chance, count), np.repeat(np.arange(len(bins)), count)
+        pictures = self.result.pictures
+        for ax, (title, picture) in zip(axes, pictures, strict=False):
+            canvas.show(ax, picture, lettering(title, 3 * canvas.CLAUSE))
+        for ax in axes[len(pictures) :]:
+            heading(ax, "no row has its outcome yet")

@@ -27,6 +27,7 @@ from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
+from caltest.report.charts import drawn
 from caltest.report.summary import first_screen, name, sentence, summarise
 from caltest.results import Result
 from caltest.text import OF_FILE
@@ -104,7 +105,9 @@ def to_html(
         OF_FILE.reset(before)
     about = {"title": visible(title or page.about), "command": command, "date": date}
     template = _environment().get_template("result.html.j2")
-    return template.render(about, page=page, picture=_drawn(audit), version=__version__)
+    drawings = [(title, drawn(picture, title)) for title, picture in getattr(audit, "pictures", ())]
+    picture = None if drawings else _drawn(audit)
+    return template.render(about, page=page, drawings=drawings, picture=picture, version=__version__)
 
 
 def _drawn(result: Result) -> str | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from caltest import pictures
 from caltest._numbers import (
     counted,
     in_units,
@@ -20,9 +21,11 @@ from caltest._numbers import (
 )
 from caltest._visible import CLAUSE, shortened, shown, shown_column, visible
 from caltest.auditing.views import View
+from caltest.binning import joint_bands
 from caltest.exceptions import Argument, Premise
 from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
+from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, told_apart
 from caltest.spelling import alike
 from caltest.text import filled, width
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject, where
@@ -468,3 +471,81 @@ def _between_points(unit: str, low: float, high: float) -> str:
         near, far = (ends[0], ends[1]) if low > 0.0 else (ends[1], ends[0])
         return f"{near.strip('−')} to {far.strip('−')} {unit} too {'high' if low > 0.0 else 'low'}"
     return f"between {ends[0].strip('−')} {unit} too low and {ends[1]} too high"
+
+
+# ------------------------------------------------------------------ a monitor
+
+_MOST_POWERS = 12.0  # of ten: what is more is drawn there
+_POWERS = {-6: "1 to a million", -3: "1 to 1,000", 0: "1 to 1", 3: "1,000 to 1", 6: "a million to 1"}
+_POWERS |= {9: "a billion to 1", 12: "a trillion to 1"}
+_LEVEL = 0.05  # of limits and bands
+
+
+def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
+    """Return the path of the evidence, the error in every batch, and then and now, with titles."""
+    ends = np.array([0.0, *(each.end for each in state.periods)])
+    x = pictures.axis_between(0.0, max(float(ends[-1]), 1.0))
+    goal, alarm = math.log10(state.threshold), [state.alarm_row] if state.alarm else []
+    logs = np.array([0.0, *(each.log_evalue for each in state.periods)]) / math.log(10.0)
+    logs = logs.clip(-_MOST_POWERS / 2.0, _MOST_POWERS)
+    low, high = min(-1.0, float(logs.min())) - 0.3, max(goal, float(logs.max())) + 0.6
+    odds = tuple((float(k), text) for k, text in _POWERS.items() if low < k < high)
+    if state.mode == "change":
+        odds = tuple((k, text.removesuffix(" to 1")) for k, text in odds if k >= 0.0)
+    marks = [GRID, Mark("line", "threshold", (x.low, x.high), (goal, goal))]
+    marks += [
+        Mark("line", "line", ends, logs),
+        *told_apart(alarm, [goal] * len(alarm), [True] * len(alarm)),
+    ]
+    what = "odds against the model" if state.mode == "ever" else "change score"
+    found = [
+        (
+            "Evidence after every batch, and the alarm (dashed)",
+            Picture(marks, x, Axis(low, high, odds), "rows so far", what),
+        )
+    ]
+    if not state.evidence:
+        return found
+    error, *limits = np.array([(e.predicted - e.observed, e.low, e.high) for e in state.periods]).T
+    y, bad = (
+        pictures.axis_of_points(1.1 * min(limits[0]), 1.1 * max(limits[1])),
+        limits[0] * limits[1] > 0.0,
+    )
+    marks = [GRID, Mark("line", "zero", (x.low, x.high), (0.0, 0.0))]
+    marks += told_apart(ends[1:], limits[0], bad, "intervals", limits[1]) + told_apart(
+        ends[1:], error, bad
+    )
+    unit = "events per 100 rows" if state.evidence[0].kind == "count" else "points"
+    title = f"Error in every batch, limits hold for all of them together: {state.periods[0].event}"
+    found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
+    return [*found, _then_and_now(state, state.worst)]
+
+
+def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
+    """Return reliability of the first rows and of the latest; of ranks, shares of outcomes."""
+    ranks, marks, values = state.n_classes is None, [GRID], [0.0]
+    series = [("thin", worst.first), ("line", worst.latest)][
+        : 2 - np.array_equal(worst.first, worst.latest)
+    ]
+    drawn = []
+    for _, (rows, stated, seen) in ((style, bins.T) for style, bins in series):
+        count = np.full(len(rows), round(rows.sum())) if ranks else rows.astype(int)
+        at = (np.arange(len(rows)) + 0.5) / len(rows) if ranks else stated / np.maximum(rows, 1.0)
+        chance = np.full(len(rows), 1.0 / len(rows)) if ranks else at.clip(0.0, 1.0)
+        made = np.repeat(chance, count), np.repeat(np.arange(len(rows)), count)
+        drawn.append((at, seen / np.maximum(count, 1), made))
+    bands = joint_bands([each[2] for each in drawn], _LEVEL / len(state.evidence))
+    for (style, _), (at, share, _), band in zip(series, drawn, bands, strict=True):
+        marks += [Mark("intervals", "band", at, band.low, band.high), Mark("line", style, at, share)]
+        marks += told_apart(at, share, band.leaves_out(share))
+        values += [*share, *band.low, *band.high, *([] if ranks else at)]
+    y = pictures.axis_of_probabilities(values)
+    then, now = (f"{bins[:, 0].sum():,.0f} rows" for bins in (worst.first, worst.latest))
+    title = f"Then (thin: first {then}) and now (latest {now}): {evidence_name(worst)}"
+    if ranks:
+        marks.append(Mark("line", "diag", (0.0, 1.0), (1.0 / len(worst.first),) * 2))
+        x = pictures.axis_of_probabilities([0.0, 1.0])
+        return title, Picture(
+            marks, x, y, "where outcomes lie in what was predicted", "share of outcomes"
+        )
+    return title, Picture([*marks, DIAGONAL], y, y, "predicted probability", "observed rate")
