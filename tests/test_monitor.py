@@ -873,7 +873,7 @@ def test_pages_and_pictures_have_the_same_marks(numbers, tmp_path):
     titles = [" ".join(ax.get_title(loc="left").split()) for ax in display.axes_]
     assert titles == [title for title, _ in state.pictures]
     assert "limits hold for all of them together" in titles[1]
-    assert titles[2] == "Then (thin: first 500 rows) and now (latest 700 rows): all rows"
+    assert titles[2] == "Then (thin: first 500 rows) and now (latest 700 rows), 95% bands: all rows"
     bands = [mark for mark in state.pictures[2][1].marks if mark.style == "band"]
     assert [len(mark.x) for mark in bands] == [10, 10]
     display.save(tmp_path / "path.svg")

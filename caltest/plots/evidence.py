@@ -367,9 +367,9 @@ class MonitorDisplay(ResultDisplay):
     limits that hold for all batches at once (a filled diamond: without 0); of numbers, of the event
     where evidence is strongest, as the title says. Right, where evidence is
     strongest, all rows or a group: reliability of the first rows and of the latest, in bins of about
-    equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted. Bars
-    are bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
-    whichever group is shown, in a picture that is looked at once. A filled mark is outside its bar.
+    equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted,
+    with bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
+    whichever group is shown, in a picture that is looked at once. A filled mark is outside its band.
 
     Parameters
     ----------

@@ -484,7 +484,7 @@ _LEVEL = 0.05  # of limits and bands
 def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     """Return the path of the evidence, the error in every batch, and then and now, with titles."""
     ends = np.array([0.0, *(each.end for each in state.periods)])
-    x = pictures.axis_between(0.0, max(float(ends[-1]), 1.0))
+    x = pictures.axis_between(0.0, 1.03 * max(float(ends[-1]), 1.0))
     goal, alarm = math.log10(state.threshold), [state.alarm_row] if state.alarm else []
     logs = np.array([0.0, *(each.log_evalue for each in state.periods)]) / math.log(10.0)
     logs = logs.clip(-_MOST_POWERS / 2.0, _MOST_POWERS)
@@ -527,7 +527,7 @@ def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
     series = [("thin", worst.first), ("line", worst.latest)][
         : 2 - np.array_equal(worst.first, worst.latest)
     ]
-    drawn = []
+    drawn, areas = [], list[Mark]()
     for _, (rows, stated, seen) in ((style, bins.T) for style, bins in series):
         count = np.full(len(rows), round(rows.sum())) if ranks else rows.astype(int)
         at = (np.arange(len(rows)) + 0.5) / len(rows) if ranks else stated / np.maximum(rows, 1.0)
@@ -536,12 +536,13 @@ def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
         drawn.append((at, seen / np.maximum(count, 1), made))
     bands = joint_bands([each[2] for each in drawn], _LEVEL / len(state.evidence))
     for (style, _), (at, share, _), band in zip(series, drawn, bands, strict=True):
-        marks += [Mark("intervals", "band", at, band.low, band.high), Mark("line", style, at, share)]
+        areas.append(Mark("area", "band", at, band.low, band.high))
+        marks.append(Mark("line", style, at, share))
         marks += told_apart(at, share, band.leaves_out(share))
         values += [*share, *band.low, *band.high, *([] if ranks else at)]
-    y = pictures.axis_of_probabilities(values)
+    marks, y = [*areas, *marks], pictures.axis_of_probabilities(values)
     then, now = (f"{bins[:, 0].sum():,.0f} rows" for bins in (worst.first, worst.latest))
-    title = f"Then (thin: first {then}) and now (latest {now}): {evidence_name(worst)}"
+    title = f"Then (thin: first {then}) and now (latest {now}), 95% bands: {evidence_name(worst)}"
     if ranks:
         marks.append(Mark("line", "diag", (0.0, 1.0), (1.0 / len(worst.first),) * 2))
         x = pictures.axis_of_probabilities([0.0, 1.0])
