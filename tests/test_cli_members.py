@@ -117,11 +117,11 @@ def test_estimate_audit_and_compare():
     wide = Members(CENTRE[:, None] + 1.3 * (VALUES - CENTRE[:, None]))
     compared = caltest.compare({"runs": LAW, "wide": wide}, TRUTH)
     found = result_of("compare", "runs.csv", "wide.csv", *STATED)
-    assert found["values"] == pytest.approx(compared.values.tolist())
+    assert [each["crps"] for each in found["errors"]] == [each.crps for each in compared.errors]
     means = ["--mean", "run_0", "--sd", "sd", "--label", "run_truth"]
     ROWS.assign(sd=2.0).to_csv("normal.csv", index=False)
     ROWS.assign(sd=1.0).to_parquet("normals.parquet")
-    assert len(result_of("compare", "normal.csv", "normals.parquet", *means)["values"]) == 2
+    assert len(result_of("compare", "normal.csv", "normals.parquet", *means)["names"]) == 2
 
 
 def test_a_single_member_and_vectors_in_an_archive():

@@ -223,12 +223,10 @@ def test_rows_of_weight_0_and_clusters():
 
 
 def test_what_was_called_impossible():
-    wrong = np.where(np.arange(ROWS) == 0, 1.0, 0.3)
     _, y = drawn(6)
     y[0] = 0
-    found = quick({"wrong": wrong, "rate": np.full(ROWS, 0.25)}, y, "ece")
-    assert found.errors[0].log_loss == np.inf
-    assert found.gaps[0].log_loss == (-np.inf, np.inf, np.inf)
+    found = quick({"wrong": np.where(np.arange(ROWS) == 0, 1.0, 0.3), "rate": np.full(ROWS, 0.25)}, y)
+    assert (found.errors[0].log_loss, found.gaps[0].log_loss) == (np.inf, (-np.inf, np.inf, np.inf))
     assert "infinite for wrong, which gave probability 0 to what was observed" in said(found)
     json.dumps(found.to_dict(), allow_nan=False)
 
@@ -256,14 +254,6 @@ def test_values_are_those_of_estimate(statistic, clusters):
     assert found.measures == STATISTICS[statistic].measures
     for name, value in zip(found.names, found.values, strict=True):
         assert value == caltest.estimate(MODELS[name], LABELS, statistic, clusters=clusters)
-
-
-def test_a_lens():
-    found = quick(lens="top_label", statistic="ece")
-    assert (found.lens, found.n_classes, found.probability) == ("top_label", 3, "top_label")
-    assert found.values[0] == caltest.estimate(MODELS["sharp"], LABELS, "ece", lens="top_label")
-    assert quick(statistic="ks").lens == "top_label"
-    assert " models on 120 rows of 3 classes, lens top_label\n" in found.summary()
 
 
 # ------------------------------------------------------------------ input

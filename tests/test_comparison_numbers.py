@@ -62,17 +62,6 @@ def test_the_same_law_in_another_form_has_no_difference():
     assert gap.mean[1] == gap.absolute[1] == 0.0
 
 
-@pytest.mark.slow
-def test_crps_in_closed_form_is_that_of_many_quantiles():
-    law = Normal(MEAN, sd=2.0)
-    levels = (np.arange(400) + 0.5) / 400
-    losses = np.zeros(ROWS)
-    for level in levels:
-        over = OUTCOMES - law.quantile(np.full(ROWS, level))
-        losses += 2.0 * np.where(over > 0.0, level, level - 1.0) * over
-    assert law.crps(OUTCOMES) == pytest.approx(losses / len(levels), abs=4e-3)
-
-
 def rounded(mean, sd, levels=LEVELS):
     return Quantiles(levels, np.round(scipy.stats.norm(mean[:, None], sd).ppf(levels)))
 

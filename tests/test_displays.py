@@ -237,7 +237,7 @@ def test_a_result_is_one_line():
     bounds = "MiscalibrationBounds(at least 5.4 points too low, 95% confidence, n = 200)"
     assert lines["BoundsDisplay"] == bounds
     assert lines["CertificateDisplay"] == "Certificate(within ±47.1 points, 95% confidence, n = 200)"
-    compared = "Comparison(one: no error shown, at most 25.0 points, nearest of 2, n = 200)"
+    compared = "Comparison(one nearest of 2, off by 12.3 (0.0 to 25.0) points, n = 200)"
     assert lines["ComparisonDisplay"] == compared
     assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"
     assert lines["PowerDisplay"].startswith("PowerResult(ecd: power ")
