@@ -138,7 +138,7 @@ def test_times_are_compared_by_the_risk_until_a_horizon():
     assert gap.absolute[1] == pytest.approx(a.absolute[1] - b.absolute[1])
     assert gap.mean == pytest.approx((a.predicted - b.predicted,) * 3)
     assert gap.brier[0] < gap.brier[1] == pytest.approx(a.brier - b.brier)
-    assert "that the event comes by 1" in " ".join(str(found).split())
+    assert "rows of times, lens until:1" in " ".join(str(found).split())
     assert quick(models, seen).probability.startswith("until:")
     for options, message in (
         ({"lens": "quantile:0.5"}, "give a lens such as 'until:365'"),
