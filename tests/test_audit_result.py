@@ -12,6 +12,7 @@ from support import binomial_limits, labels_from
 import caltest
 from caltest import auditing
 from caltest.auditing.diagrams import bins_of, reliability
+from caltest.auditing.story import in_order
 from caltest.binning import joint_bands
 from caltest.bounds.lower import draws_needed
 from caltest.data import sample
@@ -291,7 +292,7 @@ def test_words(wrong):
     assert wrong.headline.endswith(" too high overall, and 19 points too high where region is 0.")
     assert text.startswith("Error found, no limit set. The model")
     assert "column 'x': all rows have the one value 'y'" in text
-    first = words.worst_first(wrong)
+    first = in_order(wrong)
     assert first[0] is wrong.worst
     named = [each.of for each in wrong.story.named]
     assert first[: len(named)] == named

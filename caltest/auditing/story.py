@@ -141,6 +141,23 @@ def _rank(each: Finding) -> tuple[Any, ...]:
     return beyond, each.kind != "rest", each.kind == "mean", each.sized.proved, abs(each.sized.error)
 
 
+def in_order(audit: Audit) -> list[View]:
+    """Return the views as every table has them: those with a proved direction as the story does.
+
+    Then those in which a check found an error, those that are not settled, and the others by evidence;
+    groups that the audit made itself come after those that were named.
+    """
+    told = [each.of.id for each in audit.story.named if each.kind == "mean"]
+    open_ = {each.of.id for each in audit.story.unsettled}
+
+    def place(view: View) -> tuple[Any, ...]:
+        first = told.index(view.id) if view.id in told else len(told)
+        seen = view.id not in audit.wrong_views, view.low is None, view.id not in open_
+        return first, *seen, is_made(audit, view), view.adjusted_pvalue, -abs(view.error or 0.0)
+
+    return sorted(audit.views, key=place)
+
+
 def _opposes(each: Finding, subject: Finding) -> bool:
     """Whether an error has the other sign, of the same probability or of another class."""
     classes = all(of.lens.startswith("class:") for of in (each.of, subject.of))

@@ -14,7 +14,7 @@ from caltest._version import __version__
 from caltest._visible import shortened, shown_value, visible
 from caltest.auditing import diagrams
 from caltest.auditing.result import Audit
-from caltest.auditing.story import is_made
+from caltest.auditing.story import in_order
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.lenses import within
 from caltest.pictures import Picture
@@ -219,28 +219,20 @@ def pictured(audit: Audit) -> list[tuple[str, Picture]]:
 
 def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     """Choose the slices to show, the largest proved error first, and lay out their intervals."""
-    events = [view for view in audit.views if view.low is not None]
-    whole = [view for view in events if view.group is None]
-    groups = [view for view in events if view.group is not None and view.lens == subject.lens]
+    mark = audit.story.mark
+    order = [view for view in in_order(audit) if view.low is not None]
+    whole = [view for view in order if view.group is None]
+    groups = [view for view in order if view.group is not None and view.lens == subject.lens]
     classes = [view for view in whole if view.lens.startswith("class:")]
     by_class = len(whole) > 1 and not groups
-    mark = audit.story.mark
     if subject.group is None and any(mark(view).side for view in classes):
         by_class = True
-    pool = whole if by_class else [view for view in events if view.lens == subject.lens]
-    chosen = _chosen(audit, subject, pool, by_class)
-    if not audit.n_classes:  # all that is stated, and the groups of what the sentence is about
-        entries = dict.fromkeys(within(view.lens)[0] for view in whole)
-        if len(entries) > 1:  # of vectors what is shown, what is said, and the largest of the others
-            own = within(subject.lens)[0]
-            first = [view for view in whole if mark(view).side or within(view.lens)[0] == own]
-            kept = list(dict.fromkeys(view.key for view in [*first, *chosen]))[: max(_ROWS, len(first))]
-            whole = [view for view in whole if view.key in kept]
-        groups_chosen = [view for view in chosen if view.group][: max(_ROWS - len(whole), _GROUPS)]
-        chosen = [*whole, *groups_chosen]
-    else:
-        found = {check.view.key for check in audit.found} if by_class else ()
-        chosen.sort(key=lambda view: (view.key not in found, _by_size(view)))
+    pool = whole if by_class else [view for view in order if view.lens == subject.lens]
+    # The overall gap first; for numbers all that is stated, and the groups of what leads.
+    chosen = whole if by_class else [view for view in pool if not view.group] + groups
+    if not audit.n_classes:
+        chosen = [*whole, *groups[: max(_ROWS - len(whole), _GROUPS)]][: max(_ROWS, len(whole))]
+    chosen = list(leading(chosen, max(_ROWS, 0 if audit.n_classes else len(chosen))))
     columns = {each.column for view in pool if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     rows: list[tuple[str, View | Part]] = [
@@ -248,19 +240,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     ]
     parts, halves = charts.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
-    if subject.group is None and not by_class and len(beside) < _ROWS:
-        named = [(captions.part_name(part, subject), part) for part in beside]
-        if not groups:
-            rows += named if len(parts) > 1 else []
-        elif audit.worst is None and any(mark(half).side for half in halves):
-            rows = [*named, *rows[: _ROWS - len(named)]]
-    if groups and audit.n_classes:  # the overall gap first, then groups: wrong ones, by size of error
-
-        def place(row: tuple[str, View | Part]) -> tuple[bool, bool, float]:
-            whole = isinstance(row[1], View) and row[1].group is None
-            return not whole, not mark(row[1]).side, -abs(row[1].error or 0.0)
-
-        rows.sort(key=place)
+    if not by_class and not groups and len(parts) > 1 and len(beside) < _ROWS:
+        rows += [(captions.part_name(part, subject), part) for part in beside]
     noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
     if not by_class and not groups:
         noun = "part"
@@ -294,7 +275,6 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     counted_of = {view.key for view in (classes if by_class and audit.n_classes else pool)}
     more = len(counted_of - {of.key for _, of in rows if isinstance(of, View)})
     first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
-    wrong = [check.view for check in audit.found] if by_class else []
     return SimpleNamespace(
         title=sentence(title),
         note=sentence(captions.slices_note(audit, unit, [of for _, of in rows])),
@@ -315,7 +295,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 predicted=rate(rates(of)[0]),
                 observed=bracketed(rate(rates(of)[1]), of),
                 bad=mark(of).side is not None,
-                found=mark(of).side is None and of in wrong,
+                found=by_class and mark(of).side is None and of.id in audit.wrong_views,
                 pointless=_POINTLESS.get(mark(of).place, "").format(rate=rate(rates(of)[0])),
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # the low end of all together, the estimate and the high end
@@ -343,43 +323,6 @@ def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
     return shown_value(view.group.value) if one_column else group_name(view.group)
 
 
-def _chosen(audit: Audit, subject: View, pool: Sequence[View], by_class: bool) -> list[View]:
-    """Return about nine views: what explains, what is shown and its parents, siblings, the worst.
-
-    Groups that the audit makes come after those that were named.
-    """
-
-    def related(view: View) -> int:
-        if view.key == subject.key or view.group is None:
-            return 0
-        if audit.story.mark(view).side:  # what is shown is never displaced by what is not
-            return 1
-        own = set(subject.group.conditions) if subject.group else set()
-        if set(view.group.conditions) < own:
-            return 2
-        sibling = subject.group is not None and view.group.column == subject.group.column
-        return 4 - sibling + 2 * is_made(audit, view)
-
-    by_size = sorted(pool, key=_by_size)
-    if not by_class:
-        ordered = sorted(by_size, key=related)
-    else:  # classes; the top class, unless its error leaves no room to see theirs
-        top = [view for view in by_size if view.lens == "top_label"]
-        single = [view for view in by_size if view.lens != "top_label"]
-        found = {check.view.key for check in audit.found}  # which come first
-        single.sort(key=lambda view: view.key not in found)
-        first = [view for view in single if view.key == subject.key]
-        room = 4.0 * max((view.most for view in single[:_ROWS]), default=0.0)
-        wide = [(view.most, view) for view in top]  # its axis would leave no room for theirs
-        first += [view for width, view in wide if width <= room]
-        ordered = [*first, *(view for view in single if view not in first)]
-    return list(leading(ordered, _ROWS))
-
-
-def _by_size(view: View) -> tuple[float, float]:
-    return -view.proved, -abs(view.error or 0.0)
-
-
 def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
     """Return the low end, the estimate and the high end of an error or of a ratio."""
     if not as_ratio:
@@ -405,7 +348,7 @@ def _own(of: View | Part, as_ratio: bool) -> tuple[float, float] | None:
 
 def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -> SimpleNamespace:
     """Return what a report says of an audit; ``told``: title, date and gate, for the first screen."""
-    views = words.worst_first(audit)
+    views = in_order(audit)
     sized = [view for view in views if view.low is not None]
     listed, null = leading(sized, _LISTED), _histogram(audit)
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {

@@ -19,7 +19,7 @@ from caltest._numbers import (
 )
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
-from caltest.auditing.story import tends
+from caltest.auditing.story import in_order, tends
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -634,22 +634,6 @@ _NARROWEST = 16  # of a view's name there
 _SKIPPED = 3  # lines
 
 
-def worst_first(audit: Audit) -> list[View]:
-    """Return the views: those with a proved direction as the story has them, then by their evidence."""
-    named = {each.of.id: place for place, each in enumerate(audit.story.named) if each.part is None}
-    found = {check.view.key for check in audit.found}
-    return sorted(
-        audit.views,
-        key=lambda view: (
-            named.get(view.key, len(named)),
-            view.key not in found,
-            view.low is None,
-            view.adjusted_pvalue,
-            -abs(view.error or 0.0),
-        ),
-    )
-
-
 def summary(audit: Audit) -> Page:
     """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
     names = words.lenses_of(audit)
@@ -707,7 +691,7 @@ def _table(audit: Audit) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
     if audit.posterior:
         return _posterior_table(audit)
-    sized = [view for view in worst_first(audit) if view.error is not None]
+    sized = [view for view in in_order(audit) if view.error is not None]
     if not (views := leading(sized, _ROWS)):
         return []
     sure, alone = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
