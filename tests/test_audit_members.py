@@ -166,6 +166,18 @@ def test_sizes_of_a_posterior_are_those_that_were_planted(scale, shift, size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("size", [10, 100])
+def test_few_draws_do_not_weaken_a_correlation(size):
+    """Means of ten draws are off by themselves: less that, −.8 is between the limits."""
+    rng = np.random.default_rng(2)
+    truth = rng.multivariate_normal([0.0, 0.0], [[1.0, -0.8], [-0.8, 1.0]], size=2000)
+    pair = caltest.sbc(truth, rng.normal(size=(size, 2000, 2)), **QUICK).posterior[0]
+    assert pair.names == ("0", "1")
+    assert pair.observed[0] < -0.8 < pair.observed[2]
+    assert pair.observed[2] - pair.observed[0] < 0.06
+
+
+@pytest.mark.slow
 def test_the_command_reads_tables_and_arrays(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     truth, draws = posterior(n=200)

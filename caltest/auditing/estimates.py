@@ -316,10 +316,19 @@ class PosteriorSize:
             return cls(**known)
         products: Array = (centred[0] * centred[1]).sum(axis=0)[some] / (spreads[0] * spreads[1])[some]
         stated = float(products.mean())
-        correlations: Array = np.asarray(np.corrcoef(both))
-        seen = float(np.clip(correlations[0, 1], -1 + 1e-12, 1 - 1e-12))
-        reach = float(norm.ppf(0.5 + _STATED / 2)) / (both.shape[1] - 3) ** 0.5
-        low, high = np.tanh(np.arctanh(seen) + np.array([-reach, reach])).tolist()
+        size, covariances = len(draws[0]), np.asarray(np.cov(both))
+        # Less what L draws leave open of their means, which go together as the draws do.
+        variances = np.diag(covariances) * (size - 3) / (size - 1) - 1.0 / size
+        if size < _FEWEST_DRAWS or variances.min() <= 0.0:
+            return cls(stated=stated, **known)
+        spread = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
+        seen, reach = float(covariances[0, 1]) / spread, float(norm.ppf(0.5 + _STATED / 2))
+        ends = np.arctanh(np.clip(seen, -1 + 1e-12, 1 - 1e-12)) + (
+            both.shape[1] - 3
+        ) ** -0.5 * np.array([-reach, 0.0, reach])
+        kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # of a product, as of squares above
+        open_ = (np.tanh(ends) * spread * kept - stated / size) / np.sqrt(variances.prod())
+        low, seen, high = np.clip(open_, -1.0, 1.0).tolist()
         return cls(stated=stated, observed=(low, seen, high), points=both.T[:_POINTS], **known)
 
     @property
