@@ -293,7 +293,7 @@ class PosteriorSize:
         if n < 2:
             return cls(**known)
         mean, reach = float(r.mean()), half * float(r.std(ddof=1)) / n**0.5
-        factor = None
+        factor: Any = None
         if size >= _FEWEST_DRAWS:  # less what L normal draws leave open of their mean and variance
             squares = (r - mean) ** 2 * (size - 3) / (size - 1) - 1.0 / size
             middle, width = float(squares.mean()), half * float(squares.std(ddof=1)) / n**0.5
@@ -322,14 +322,12 @@ class PosteriorSize:
         if size < _FEWEST_DRAWS or variances.min() <= 0.0:
             return cls(stated=stated, **known)
         spread = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-        seen, reach = float(covariances[0, 1]) / spread, float(norm.ppf(0.5 + _STATED / 2))
-        ends = np.arctanh(np.clip(seen, -1 + 1e-12, 1 - 1e-12)) + (
-            both.shape[1] - 3
-        ) ** -0.5 * np.array([-reach, 0.0, reach])
+        half = float(norm.ppf(0.5 + _STATED / 2)) / (both.shape[1] - 3) ** 0.5
+        ends = np.arctanh(covariances[0, 1] / spread * (1.0 - 1e-12)) + np.array([-half, 0.0, half])
         kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # of a product, as of squares above
         open_ = (np.tanh(ends) * spread * kept - stated / size) / np.sqrt(variances.prod())
-        low, seen, high = np.clip(open_, -1.0, 1.0).tolist()
-        return cls(stated=stated, observed=(low, seen, high), points=both.T[:_POINTS], **known)
+        seen: Any = tuple(np.clip(open_, -1.0, 1.0).tolist())
+        return cls(stated=stated, observed=seen, points=both.T[:_POINTS], **known)
 
     @property
     def way(self) -> Direction | None:
