@@ -340,9 +340,8 @@ class PosteriorSize:
         return self._side(self.factor, 1.0)
 
     def _side(self, of: Estimate | None, right: float) -> Direction | None:
-        if not self.found or of is None or of[0] <= right <= of[2]:
-            return None
-        return "over" if of[1] > right else "under"
+        clear = self.found and of is not None and not of[0] <= right <= of[2]
+        return None if not clear or of is None else "over" if of[1] > right else "under"
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, without points."""

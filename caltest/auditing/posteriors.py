@@ -155,11 +155,9 @@ def _sizes(found: Audit, entries: Mapping[str, tuple[Array, Array]]) -> tuple[Po
     for names, own in checks.items():
         known: Any = {"names": names, "found": any(each.found for each in own)}
         known["adjusted"] = min(each.adjusted for each in own)
-        if len(names) == 1:
-            sized.append(PosteriorSize.of_one(*entries[names[0]], **known))
-        else:
-            truth, draws = zip(*(entries[name] for name in names), strict=True)
-            sized.append(PosteriorSize.of_two(truth, draws, **known))
+        own_of = [entries[name] for name in names]
+        sized_by: Any = PosteriorSize.of_one if len(names) == 1 else PosteriorSize.of_two
+        sized.append(sized_by(*(own_of[0] if len(names) == 1 else zip(*own_of, strict=True)), **known))
     return tuple(sorted(sized, key=lambda each: (each.adjusted, -len(each.names))))
 
 
