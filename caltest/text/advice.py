@@ -11,6 +11,7 @@ from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
 from caltest.auditing.views import View
 from caltest.exceptions import Argument
+from caltest.story import Step
 from caltest.text import said, sizes
 from caltest.text import vocabulary as words
 
@@ -34,57 +35,72 @@ REMEDIES: Mapping[str, tuple[str, str]] = {
 
 def advice(audit: Audit) -> tuple[str, ...]:
     """Return what to do next, a sentence or two each."""
-    return tuple(_SENTENCES[step.code](audit, step.facts) for step in audit.story.steps)
+    return tuple(_sentence(audit, step) for step in audit.story.steps)
 
 
-# ------------------------------------------------------------------ for who uses the predictions
+def _sentence(audit: Audit, step: Step) -> str:
+    """Return what a step says, and to whom, where it is the first for who maintains the model."""
+    told = _SENTENCES[step.code]
+    text = told(audit, step.facts) if callable(told) else told.format_map(_Names(audit, step.facts))
+    if "first" not in step.facts:
+        return text
+    return f"{_MAINTAINER}{text}" if step.facts["first"] else words.capital(text)
 
 
-def _stated(audit: Audit) -> str:
+class _Names(dict[str, str]):
+    """What stands in sentences by name, written when it is asked for."""
+
+    def __init__(self, audit: Audit, facts: Facts) -> None:
+        self.audit, self.facts = audit, facts
+
+    def __missing__(self, name: str) -> str:
+        return _NAMES[name](self.audit, self.facts)
+
+
+def _where(audit: Audit, facts: Facts) -> str:
+    """Return in which rows an error is, as the end of a noun."""
+    finding = facts["of"]
+    return words.where(finding.of.group) if finding and isinstance(finding.of, View) else ""
+
+
+def _these(audit: Audit, facts: Facts) -> str:
+    """Return what not to rely on, and where."""
+    rows, these = _where(audit, facts), f"these {_stated(audit, facts)}"
+    return f"{these}, least of all{rows}," if facts["least of all"] else f"{these}{rows}"
+
+
+def _stated(audit: Audit, facts: Facts) -> str:
     """Return what may be used, or not."""
     usual = "probabilities" if audit.n_classes else "predictions"
     return POSTERIOR if audit.about == POSTERIOR else usual
 
 
-def _these(audit: Audit, facts: Facts) -> str:
-    """Return what not to rely on, and where."""
-    finding, rows = facts["of"], ""
-    if finding is not None and isinstance(finding.of, View):
-        rows = words.where(finding.of.group)
+def _more_rows(audit: Audit, facts: Facts) -> str:
+    """Return how many rows would settle it, as what to do."""
+    if facts["rows"] is None:
+        more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
+        return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
+    times, far = facts["times"], facts["far"]
+    many = f"{times:.2g} times as many" if times < 9.95 else f"{times:,.0f} times as many"
+    groups = ", if groups keep their shares" if audit.groups else ""
+    rows = f"{sizes.about(facts['rows'])} rows"
+    if facts["clusters"] is not None:
+        rows = f"{sizes.about(facts['clusters'])} clusters"
+        if far:
+            return (
+                "make clusters smaller (of time, shorter blocks), set a wider limit, or name fewer "
+                f"groups: with clusters like these it takes {rows} ({many})"
+            )
+    fewer = ", or fewer groups, takes" if audit.groups else " takes"
     return (
-        f"these {_stated(audit)}, least of all{rows},"
-        if facts["least of all"]
-        else (f"these {_stated(audit)}{rows}")
+        f"audit again with {rows} in all "
+        f"({many}{groups}{f'; a wider limit{fewer} fewer' if far else ''})"
     )
 
 
-def _premises(audit: Audit, facts: Facts) -> str:
-    before = words.capital("; ".join(facts["do"]))
-    return f"{before}. Until then neither this verdict nor what follows can be relied on."
-
-
-def _use(audit: Audit, facts: Facts) -> str:
-    elsewhere = "; elsewhere, take the next steps" if facts["found"] else ""
-    return (
-        f"Use the {_stated(audit)} as they are, where average errors of up to {words.limit(audit)} do "
-        f"not matter{elsewhere}."
-    )
-
-
-def _rare(audit: Audit, facts: Facts) -> str:
-    return (
-        "Before you use the probabilities, audit again with a limit for rare events: a ratio "
-        f"alone, such as {Argument('materiality_ratio', 1.25)}."
-    )
-
-
-def _set_a_limit(audit: Audit, facts: Facts) -> str:
-    return (
-        "Decide how large an average error matters to you, and set that as the limit "
-        f"({Argument('materiality')}). If this error matters, do not rely on "
-        f"{_these(audit, facts)} until "
-        "they are corrected."
-    )
+def _more(audit: Audit, facts: Facts) -> str:
+    more = "rows" if audit.clusters is None else "clusters"
+    return f"more {more}{', or with fewer groups' if audit.groups else ''}"
 
 
 def _avoid(audit: Audit, facts: Facts) -> str:
@@ -96,124 +112,6 @@ def _avoid(audit: Audit, facts: Facts) -> str:
     return f"{text}. The same goes for {words.listed(also)}." if also else f"{text}."
 
 
-def _averages(audit: Audit, facts: Facts) -> str:
-    of = facts["of"].of
-    return (
-        f"Use the {_stated(audit)}{words.where(of.group)} where only averages matter: the average "
-        "error "
-        f"is within your limit of {words.limit(audit)}. Elsewhere it could be larger: "
-        f"{_more_rows(audit, facts)}."
-    )
-
-
-def _open(audit: Audit, facts: Facts) -> str:
-    finding = facts["of"]
-    rows = words.where(finding.of.group) if finding and isinstance(finding.of, View) else ""
-    return (
-        f"Whether the error{rows} exceeds your limit of {words.limit(audit)} is not settled. Where "
-        "that "
-        f"would be costly, do not rely on these {_stated(audit)} until it is: "
-        f"{_more_rows(audit, facts)}."
-    )
-
-
-def _not_settled(audit: Audit, facts: Facts) -> str:
-    return (
-        "Not settled is not wrong: no error was found. If errors above "
-        f"{words.limit(audit)} would be costly, {_more_rows(audit, facts)}."
-    )
-
-
-def _more_rows(audit: Audit, facts: Facts) -> str:
-    """Return how many rows would settle it, as what to do."""
-    if facts["rows"] is None:
-        more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
-        return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
-    many = (
-        f"{facts['times']:.2g} times as many"
-        if facts["times"] < 9.95
-        else (f"{facts['times']:,.0f} times as many")
-    )
-    groups = ", if groups keep their shares" if audit.groups else ""
-    rows = f"{sizes.about(facts['rows'])} rows"
-    if facts["clusters"] is not None:
-        rows = f"{sizes.about(facts['clusters'])} clusters"
-        if facts["far"]:
-            return (
-                f"make clusters smaller (days in place of weeks, {Argument('blocks', '1d')}), set "
-                "a wider "
-                f"limit, or name fewer groups: with clusters like these it takes {rows} ({many})"
-            )
-    fewer = ", or fewer groups, takes" if audit.groups else " takes"
-    less = f"; a wider limit{fewer} fewer" if facts["far"] else ""
-    return f"audit again with {rows} in all ({many}{groups}{less})"
-
-
-def _use_up_to(audit: Audit, facts: Facts) -> str:
-    most = outward_points(0.0, facts["most"])[1]
-    return (
-        f"Use the {_stated(audit)} as they are where average errors up to {most} points do not matter. "
-        f"If smaller ones matter, audit again with {_more(audit)}."
-    )
-
-
-def _possible(audit: Audit, facts: Facts) -> str:
-    most = outward_points(0.0, facts["most"])[1]
-    where = "in groups" if audit.groups else "over all rows"
-    return (
-        f"Average errors of up to {most} points remain possible {where}, and larger ones in parts "
-        "of the "
-        f"predictions. If that matters, audit again with {_more(audit)}; a limit "
-        f"({Argument('materiality')}) tells how many are needed."
-    )
-
-
-def _more(audit: Audit) -> str:
-    more = "rows" if audit.clusters is None else "clusters"
-    return f"more {more}{', or with fewer groups' if audit.groups else ''}"
-
-
-def _no_proof(audit: Audit, facts: Facts) -> str:
-    return "This does not prove calibration: an error may be too small for this many rows."
-
-
-def _read_as(audit: Audit, facts: Facts) -> str:
-    view = facts["of"].of
-    share, where = percents(*sizes.rates(view))[1], words.where(view.group)
-    return f"Until then, read {words.lens_name(view)}{where} as one of about {share}."
-
-
-def _more_draws(audit: Audit, facts: Facts) -> str:
-    return (
-        f"p = {pvalue(audit.pvalue, audit.alpha)} is close to {audit.alpha:g}: another seed could "
-        f"change the verdict. Use more resamples, {Argument('n_resamples', facts['draws'])}."
-    )
-
-
-def _watch(audit: Audit, facts: Facts) -> str:
-    what = "sampler" if audit.about == POSTERIOR else "model"
-    return f"Audit again when the {what} or its inputs change."
-
-
-def _again(audit: Audit, facts: Facts) -> str:
-    return "Then audit again on new rows, used neither to fit nor to recalibrate the model."
-
-
-def _simulate_again(audit: Audit, facts: Facts) -> str:
-    return "Then check again, with new simulations."
-
-
-# ------------------------------------------------------------------ for who maintains the model
-
-
-def _sampler(audit: Audit, facts: Facts) -> str:
-    return (
-        "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "
-        "simulations and posterior have the same prior and the same likelihood: no recalibration can "
-        "repair these."
-    )
-
-
 def _zeros(audit: Audit, facts: Facts) -> str:
     seen = "label" if audit.n_classes else "outcome"
     new = "a class that was not in the training data, " if audit.n_classes else ""
@@ -223,61 +121,22 @@ def _zeros(audit: Audit, facts: Facts) -> str:
     return f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1."
 
 
-def _look(audit: Audit, facts: Facts) -> str:
-    rows = "that group" if facts["group"] else "these rows"
-    return (
-        f"{_MAINTAINER}look at the data of {rows} (labels, missing inputs, how they differ from "
-        "others)."
-    )
-
-
-def _first(facts: Facts, text: str) -> str:
-    """Return a sentence for who maintains the model, who is named where it is the first for them."""
-    return f"{_MAINTAINER}{text}" if facts["first"] else words.capital(text)
-
-
 def _correct(audit: Audit, facts: Facts) -> str:
     whom = "that group" if facts["group"] else "the model"
     of = f" of {visible(facts['entry'])}" if facts["entry"] else ""
-    return _first(facts, said("audit", "remedy_of_numbers", audit, whom, of).rstrip())
-
-
-def _dependence(audit: Audit, facts: Facts) -> str:
-    pair = " and ".join(map(visible, facts["entries"]))
-    return _first(
-        facts,
-        f"correct how the members of {pair} go together, on held-out rows; reordering them as past "
-        "outcomes were ordered is one way.",
-    )
-
-
-def _no_fit(audit: Audit, facts: Facts) -> str:
-    return _first(
-        facts,
-        "no recalibration can be fitted to these rows, because they have one label only or the "
-        "predictions separate the labels: check the labels.",
-    )
-
-
-def _useless(audit: Audit, facts: Facts) -> str:
-    return _first(
-        facts,
-        "the predictions hardly separate events from non-events, or rank them the wrong way round, "
-        "which "
-        "recalibration cannot fix: check the labels and the inputs, and refit.",
-    )
+    return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
 
 
 def _recalibrate(audit: Audit, facts: Facts) -> str:
     text = f"recalibrate the {'group' if facts['group'] else 'model'} on held-out rows."
-    if facts["hazards"] is not None:
-        by, low, high = map(number, facts["hazards"])
-        text += (
-            f" As estimated, hazards multiplied by {by} ({low} to {high}) would expect as many "
-            "events as "
-            "came."
-        )
-    return _first(facts, text)
+    if facts["hazards"] is None:
+        return text
+    by, low, high = map(number, facts["hazards"])
+    return (
+        f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) would expect as many "
+        "events "
+        "as came."
+    )
 
 
 def _tried(facts: Facts) -> str:
@@ -288,7 +147,7 @@ def _tried(facts: Facts) -> str:
 def _nothing_helps(audit: Audit, facts: Facts) -> str:
     names = ", ".join(REMEDIES[name][audit.n_classes > 2] for name in facts["tried"])
     nothing = "no usual recalibration clearly lowers the log loss here: look at the data"
-    return _first(facts, f"{nothing}. {_tried(facts)}: {names}.")
+    return f"{nothing}. {_tried(facts)}: {names}."
 
 
 def _remedy(audit: Audit, facts: Facts) -> str:
@@ -326,34 +185,83 @@ def _remedy(audit: Audit, facts: Facts) -> str:
         texts.append(
             f"What stays beyond your limit, and has to be corrected apart: {words.listed(parts)}."
         )
-    return _first(facts, " ".join([*texts, "These are estimates, not a test."]))
+    return " ".join([*texts, "These are estimates, not a test."])
 
 
-_SENTENCES: Mapping[str, Callable[[Audit, Facts], str]] = {
-    "premises": _premises,
-    "use": _use,
-    "limit for rare events": _rare,
-    "set a limit": _set_a_limit,
+_NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
+    "these": _these,
+    "where": _where,
+    "stated": _stated,
+    "more_rows": _more_rows,
+    "more": _more,
+    "limit": lambda audit, _: str(words.limit(audit)),
+    "before": lambda _, facts: words.capital("; ".join(facts["do"])),
+    "elsewhere": lambda _, facts: "; elsewhere, take the next steps" if facts["found"] else "",
+    "materiality": lambda *_: str(Argument("materiality")),
+    "ratio": lambda *_: str(Argument("materiality_ratio", 1.25)),
+    "most": lambda _, facts: outward_points(0.0, facts["most"])[1],
+    "in_rows": lambda audit, _: "in groups" if audit.groups else "over all rows",
+    "view": lambda _, facts: words.lens_name(facts["of"].of),
+    "share": lambda _, facts: percents(*sizes.rates(facts["of"].of))[1],
+    "p": lambda audit, _: pvalue(audit.pvalue, audit.alpha),
+    "alpha": lambda audit, _: f"{audit.alpha:g}",
+    "draws": lambda _, facts: str(Argument("n_resamples", facts["draws"])),
+    "whose": lambda _, facts: "that group" if facts["group"] else "these rows",
+    "pair": lambda _, facts: " and ".join(map(visible, facts["entries"])),
+    "what": lambda audit, _: "sampler" if audit.about == POSTERIOR else "model",
+}
+_SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
+    # For who uses the predictions.
+    "premises": "{before}. Until then neither this verdict nor what follows can be relied on.",
+    "use": "Use the {stated} as they are, where average errors of up to {limit} do not "
+    "matter{elsewhere}.",
+    "limit for rare events": "Before you use the probabilities, audit again with a limit for rare "
+    "events: "
+    "a ratio alone, such as {ratio}.",
+    "set a limit": "Decide how large an average error matters to you, and set that as the limit "
+    "({materiality}). If this error matters, do not rely on {these} until they are corrected.",
     "avoid": _avoid,
-    "averages": _averages,
-    "open": _open,
-    "not settled": _not_settled,
-    "use up to": _use_up_to,
-    "possible": _possible,
-    "no proof": _no_proof,
-    "read as": _read_as,
-    "sampler": _sampler,
-    "simulate again": _simulate_again,
+    "averages": "Use the {stated}{where} where only averages matter: the average error is within your "
+    "limit of {limit}. Elsewhere it could be larger: {more_rows}.",
+    "open": "Whether the error{where} exceeds your limit of {limit} is not settled. Where that "
+    "would be "
+    "costly, do not rely on these {stated} until it is: {more_rows}.",
+    "not settled": "Not settled is not wrong: no error was found. If errors above {limit} would be "
+    "costly, "
+    "{more_rows}.",
+    "use up to": "Use the {stated} as they are where average errors up to {most} points do not "
+    "matter. If "
+    "smaller ones matter, audit again with {more}.",
+    "possible": "Average errors of up to {most} points remain possible {in_rows}, and larger ones "
+    "in parts "
+    "of the predictions. If that matters, audit again with {more}; a limit ({materiality}) tells "
+    "how many "
+    "are needed.",
+    "no proof": "This does not prove calibration: an error may be too small for this many rows.",
+    "read as": "Until then, read {view}{where} as one of about {share}.",
+    "more draws": "p = {p} is close to {alpha}: another seed could change the verdict. Use more "
+    "resamples, "
+    "{draws}.",
+    "watch": "Audit again when the {what} or its inputs change.",
+    "again": "Then audit again on new rows, used neither to fit nor to recalibrate the model.",
+    "simulate again": "Then check again, with new simulations.",
+    # For who maintains the model.
+    "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "
+    "simulations and posterior have the same prior and the same likelihood: no recalibration can "
+    "repair "
+    "these.",
     "zeros": _zeros,
-    "look": _look,
+    "look": f"{_MAINTAINER}look at the data of {{whose}} (labels, missing inputs, how they differ from "
+    "others).",
     "correct": _correct,
-    "dependence": _dependence,
-    "no fit": _no_fit,
-    "useless scores": _useless,
+    "dependence": "correct how the members of {pair} go together, on held-out rows; reordering them as "
+    "past outcomes were ordered is one way.",
+    "no fit": "no recalibration can be fitted to these rows, because they have one label only or the "
+    "predictions separate the labels: check the labels.",
+    "useless scores": "the predictions hardly separate events from non-events, or rank them the "
+    "wrong way "
+    "round, which recalibration cannot fix: check the labels and the inputs, and refit.",
     "recalibrate": _recalibrate,
     "nothing helps": _nothing_helps,
     "remedy": _remedy,
-    "more draws": _more_draws,
-    "watch": _watch,
-    "again": _again,
 }
