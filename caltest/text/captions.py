@@ -212,24 +212,17 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
     sure = confidence_text(audit.confidence)
-    together = f"{_kind(audit)} intervals, all correct together, {sure} confidence"
-    wrong = "; ◆ shown to be wrong, ○ not" if any(side(audit, each) for each in parts) else ""
+    wrong = "; ◆ proved wrong, ○ not" if any(side(audit, each) for each in parts) else ""
+    bars = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
     if kind == "errors":
-        text = f"Dots: {several} of the predictions{wrong}. Bars: {together}."
-        if halves:
-            out = [side(audit, part) for part in halves]
-            places = {"too high": "above zero: too high", "too low": "below zero: too low"}
-            lie = [places[way] for way in dict.fromkeys(out) if way]
-            proof = f"; both boxes lie {lie[0]}" if lie and len(set(out)) == 1 else ""
-            if len(lie) == 2:
-                proof = f"; one lies {lie[0]}, the other {lie[1]}"
-            text += f" Boxes: the half of the rows with lower, and with higher predictions{proof}."
-        if audit.materiality is not None:
-            text += f" Dashed: your limit, {shaded(audit)}."
-        return text
+        boxes = (
+            " Boxes: the half of the rows with lower, and with higher predictions." if halves else ""
+        )
+        limit = f" Dashed: your limit, {shaded(audit)}." if audit.materiality is not None else ""
+        return f"Dots: {several} of the predictions{wrong}. {bars}{boxes}{limit}"
     each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
-    return f"Dots: {rate} {each}{wrong}. Bars: {together}. Dashed: predicted = observed."
+    return f"Dots: {rate} {each}{wrong}. {bars} Dashed: predicted = observed."
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
