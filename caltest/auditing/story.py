@@ -349,7 +349,8 @@ def _use(audit: Audit, story: Story) -> Steps:
             yield Step("averages" if inside else "open", rows | _rows(audit, story))
     else:
         far = [e for e in story.named if e.kind == "mean" and e.place in ("beyond", "likely")]
-        far = [e for e in far if e is not subject and e.of.group and not is_made(audit, e.of)]
+        own = None if view is None else view.group
+        far = [e for e in far if e.of.group not in (own, None) and not is_made(audit, e.of)]
         yield Step("avoid", rows | {"also": far if view is not None and view.group else []})
 
 

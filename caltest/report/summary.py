@@ -122,7 +122,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
     mark = audit.story.mark
     bad = [of for of in sized if mark(of).side]
-    label = capital(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
+    label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     lead = audit.story.subject
     told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
     whole = told
@@ -251,7 +251,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     if not by_class and audit.n_classes > 2:
-        unit = capital(lens_name(subject))
+        unit = vocabulary.begun(lens_name(subject))
     ends = [_ends(of, as_ratio) for _, of in rows]
     if as_ratio:
         low, high = min(max(a, 0.05) for a, _, _ in ends), max(min(c, 50.0) for _, _, c in ends)
@@ -405,7 +405,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
         short = narrow_name(view, _NAME, rows_alone=True)
         short = short if view.group else capital(short)
     else:
-        short = capital(narrow_name(view, _NAME))
+        short = vocabulary.begun(narrow_name(view, _NAME))
     whole = f"{view.event or view.lens}{f' in {view.group.label}' if view.group else ''}"
     return SimpleNamespace(short=short, full=visible(whole) if "…" in short else None)
 

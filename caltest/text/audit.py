@@ -246,7 +246,7 @@ def unsettled(audit: Audit) -> list[str]:
     if few := [*by_place["few"], *by_place["never"]]:
         first, *others = few
         name = sizes.whole_name(first, audit)
-        name = name if audit.n_classes == 2 and first.group else capital(name)
+        name = words.begun(name)
         more = f" {len(others):,} more {'have' if others[1:] else 'has'} too few." if others else ""
         would = "and no number of rows like these would show it"
         if first.rows_needed is not None:
@@ -588,8 +588,7 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
         group, narrow = words.group_name(check.view.group), words.narrow_name(check.view, 60)
         of = group if audit.n_classes == 2 else narrow
-        column = audit.n_classes == 2 and check.view.group  # its name stays as it is
-        name = f"{of if column else capital(of)}, {KINDS.get(check.statistic, check.statistic)}"
+        name = f"{words.begun(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     if told is not None and told.group is not None:
         apart = [
@@ -620,7 +619,7 @@ def finding(check: Check, audit: Audit) -> str:
         parts.append("wrong, in a direction that this check does not show")
     name = words.view_name(view)
     return (
-        f"{capital(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
+        f"{words.begun(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
         f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
 

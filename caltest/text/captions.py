@@ -14,6 +14,7 @@ from caltest.auditing.views import Cumulative, Part, PitHistogram, View
 from caltest.lenses import within
 from caltest.text import sizes
 from caltest.text.vocabulary import (
+    begun,
     capital,
     group_name,
     kind_of,
@@ -168,7 +169,7 @@ def _about(audit: Audit, view: View) -> str:
     """Return of what a picture is, before its title; nothing where there is one thing to see."""
     if audit.n_classes == 2:
         return f"{group_name(view.group)}: " if view.group else ""
-    return f"{capital(view_name(view))}: "
+    return f"{begun(view_name(view))}: "
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -349,9 +350,9 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
         of, are = many(len(stated)) if stated else "none", "is" if len(stated) < 2 else "are"
         return f"{capital(of)} of {many(len(views))} stated probabilities {are} wrong."
     if not wrong and lead is not None and lead.kind == "mean":
-        return f"{capital(view_name(lead.of))}: {side(audit, lead.of)} on average."
+        return f"{begun(view_name(lead.of))}: {side(audit, lead.of)} on average."
     if not wrong and lead is not None and lead.kind == "average":
-        return f"{capital(view_name(lead.of))}: wrong on average, by its own check."
+        return f"{begun(view_name(lead.of))}: wrong on average, by its own check."
     if not wrong:
         some = sum(view.key in audit.wrong_views for view, _ in told)
         if some:

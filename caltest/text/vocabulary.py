@@ -106,6 +106,15 @@ def capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+#: Words of ours that names of views begin with; others are of the data, and stay as they are.
+_OURS = frozenset("the class all rows top median whole dependence ordered mean how risk chance".split())
+
+
+def begun(name: str) -> str:
+    """Return the name of a view as a sentence begins with it; a name of the data is not changed."""
+    return capital(name) if name.partition(" ")[0] in _OURS else name
+
+
 _NAMED = 3  # groups or classes in one sentence
 _COLUMN = 5  # characters of a column's name, at least
 
