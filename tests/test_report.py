@@ -242,12 +242,12 @@ def test_a_pass_is_never_shown_as_a_finding():
         (
             lambda: audits.binary(-0.3),
             "sex = F, age = old: too low in all five fifths",
-            "Dots: observed rate in each fifth of the predictions; ◆ shown to be wrong, ○ not.",
+            "Dots: observed rate in each fifth of the predictions; ◆ proved wrong, ○ not.",
         ),
         (
             lambda: audits.slope(materiality=0.05),
             "Every tenth of the predictions is ins",
-            "one lies above",
+            "Boxes: the half of the rows",
         ),
         (lambda: audits.slope(bend=0.001), "Each tenth alone has too few rows to tell", "Dots: tenths"),
         (lambda: audits.binary(0.0), "No tenth of the predictions is shown to be wrong", "Dots"),

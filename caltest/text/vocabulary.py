@@ -107,7 +107,23 @@ def capital(text: str) -> str:
 
 
 #: Words of ours that names of views begin with; others are of the data, and stay as they are.
-_OURS = frozenset("the class all rows top median whole dependence ordered mean how risk chance".split())
+_OURS = frozenset(
+    [
+        "the",
+        "class",
+        "all",
+        "rows",
+        "top",
+        "median",
+        "whole",
+        "dependence",
+        "ordered",
+        "mean",
+        "how",
+        "risk",
+        "chance",
+    ]
+)
 
 
 def begun(name: str) -> str:
