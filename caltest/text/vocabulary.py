@@ -107,23 +107,10 @@ def capital(text: str) -> str:
 
 
 #: Words of ours that names of views begin with; others are of the data, and stay as they are.
-_OURS = frozenset(
-    [
-        "the",
-        "class",
-        "all",
-        "rows",
-        "top",
-        "median",
-        "whole",
-        "dependence",
-        "ordered",
-        "mean",
-        "how",
-        "risk",
-        "chance",
-    ]
-)
+_OURS = {
+    *("the", "class", "all", "rows", "top", "median", "whole"),
+    *("dependence", "ordered", "mean", "how", "risk", "chance"),
+}
 
 
 def begun(name: str) -> str:
