@@ -74,6 +74,10 @@ _NUMBERS = of_module(
     "1 hour of one core",
     "numbers.csv", "numbers_summary.csv", "numbers_power.csv", published=("numbers_published.csv",),
 )  # fmt: skip
+_GATES = of_module(
+    "gates", "what an audit's gate stops: six jobs, right and wrong models, two limits",
+    "15 minutes of one core", "gates.csv",
+)  # fmt: skip
 _MEMBERS = of_module(
     "members", "members of ensembles: size, joint power, strata, other packages' tests",
     "16 minutes of one core",
@@ -208,5 +212,6 @@ STUDIES: dict[str, Study] = {
     "monitor": _MONITOR,
     "survival": _SURVIVAL,
     "audit": _AUDIT,
+    "gates": _GATES,
     "planning": _PLANNING,
 }
