@@ -198,7 +198,7 @@ def test_all_rows_are_wrong_because_of_a_group():
     text = words.size(audits.binary(materiality=0.02))
     assert re.search(
         r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No error "
-        r"was found in all other rows, so that this group explains it\. Beyond your limit, too: "
+        r"was found in all other rows, so that this group explains it\. Likely beyond your limit: "
         r"(sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
         text,
     )

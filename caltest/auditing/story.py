@@ -66,7 +66,7 @@ def tell(audit: Audit) -> Story:
         premises=audit.premises,
         unsettled=tuple(sorted(open_, key=lambda each: _openness(audit, each))),
         dropped=tuple(each for each in audit.skipped if each.inside is False),
-        explains=_explains(audit, subject),
+        explains=_explains(audit, subject, every),
         alone=_alone(audit, subject, every),
         striking=_striking(subject),
         halves=_halves(audit),
@@ -218,11 +218,18 @@ def _without_direction(audit: Audit) -> Finding | None:
     return Finding("average" if finds_mean(audit, view) else "some", view)
 
 
-def _explains(audit: Audit, subject: Finding | None) -> bool:
-    """Whether a group explains the error: none was found in all other rows of any larger group."""
-    of = None if subject is None or subject.kind != "mean" else subject.of
+def _explains(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
+    """Whether a group explains the error: none was found in all other rows of any larger group.
+
+    Nor in a group that shares no row with it: there errors may cancel.
+    """
+    of: Any = None if subject is None or subject.kind != "mean" else subject.of
     rests = [rest for rest in audit.rests if of and (rest.lens, rest.group) == of.key]
-    return bool(rests) and not any(rest.found for rest in rests)
+    if not rests or any(rest.found for rest in rests):
+        return False
+    own = {each.column: each.value for each in of.conditions}
+    means = [each.of for each in every if each.kind == "mean" and each.side]
+    return not any(own.get(c.column, c.value) != c.value for view in means for c in view.conditions)
 
 
 def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
@@ -349,9 +356,10 @@ def _use(audit: Audit, story: Story) -> Steps:
             yield Step("averages" if inside else "open", rows | _rows(audit, story))
     else:
         far = [e for e in story.named if e.kind == "mean" and e.place in ("beyond", "likely")]
-        own = None if view is None else view.group
-        far = [e for e in far if e.of.group not in (own, None) and not is_made(audit, e.of)]
-        yield Step("avoid", rows | {"also": far if view is not None and view.group else []})
+        far = [e for e in far if e.of.group and not is_made(audit, e.of)]
+        named = view is not None and view.group is not None and not rows["least of all"]
+        apart = {e.of.group: e for e in far if named and not view.conditions <= e.of.conditions}
+        yield Step("avoid", rows | {"also": [*apart.values()]})
 
 
 def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:

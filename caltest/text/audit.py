@@ -408,11 +408,11 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
-    far = [each for each in also if each.place in ("beyond", "likely")]
-    for text, some in (
-        ("Beyond your limit, too" if lead.place in ("beyond", "likely") else "Also", far),
-        ("Also wrong on average", [each for each in also if each not in far]),
-    ):
+    places = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
+    by_text = {text: list[Finding]() for text in (*places.values(), "Also wrong on average")}
+    for each in also:
+        by_text[places.get(each.place, "Also wrong on average")].append(each)
+    for text, some in by_text.items():
         names = [
             f"{sizes.whole_name(each.of, audit)} ({sizes.means(each.of)})" for each in some[:_MOST_TOLD]
         ]
