@@ -43,6 +43,7 @@ NOT_FOR_USERS = {
     "files.Stored", "files.can_scan", "files.scan_arrays",
     "kernels.fitted", "lenses.Reduction", "nulls.Answer", "nulls.ComponentAnswer", "nulls.Question",
     "nulls.answer_of", "nulls.check_alternative", "nulls.find_null", "nulls.observed_value",
+    "nulls.of_calibrated",
     "nulls.possible_nulls", "planning.Pilot", "planning.PowerPoint", "plots.Panel",
     "simulation.Simulated", "statistics.find_statistic",
 }  # fmt: skip

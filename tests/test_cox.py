@@ -158,7 +158,12 @@ def test_summary():
 
 
 SUMMARY = """\
-Logistic recalibration
+The slope does not differ significantly from 1.
+
+A calibrated model has intercept 0 and slope 1.
+The p-values come from likelihood-ratio tests and are valid only as the number of rows grows;
+caltest.test(…, 'cox') gives an exact one.
+
   fitted     logit P(y = 1) = intercept + slope · logit p, 6 rows
   intercept  -0.08779  (95% interval -1.945 to 1.769)
   slope      1.07  (95% interval -0.8355 to 2.975)
@@ -166,10 +171,6 @@ Logistic recalibration
   tests      intercept 0 and slope 1: χ² = 0.014, 2 degrees of freedom, p = 0.993
              intercept 0 at slope 1: χ² = 0.008702, 1 degree of freedom, p = 0.926
              slope 1: χ² = 0.005295, 1 degree of freedom, p = 0.942
-
-A calibrated model has intercept 0 and slope 1. The slope does not differ significantly from 1.
-The p-values come from likelihood-ratio tests and are valid only as the number of rows grows;
-caltest.test(…, 'cox') gives an exact one.
 
 Note: One column, read as P(class 1).
 """.splitlines()

@@ -5,6 +5,8 @@ import pytest
 
 import caltest
 from caltest.auditing.estimates import remedies
+from caltest.auditing.limits import Limit
+from caltest.auditing.plan import Scope
 from caltest.data import sample
 from caltest.lenses import TopLabel
 
@@ -17,6 +19,13 @@ U = RNG.random(len(P))
 
 def of_logit(logit):
     return (U * (1.0 + np.exp(-logit)) < 1.0).astype(int)
+
+
+def tried(whole, lens=None, places=None, seed=0):
+    """Return what is tried where nothing is known but what the advice is about: a lens, or a group."""
+    name = lens.label if lens else "canonical"
+    look = Scope(whole.rows, name, name, lens).look(None, places)
+    return remedies(whole, look, {look.key: look}, Limit(None, None), seed)
 
 
 def chosen(found):
@@ -35,7 +44,7 @@ def chosen(found):
     ],
 )
 def test_the_remedy_that_was_planted_is_chosen(labels, name):
-    best = chosen(remedies(sample(P, labels), None, None, 0))
+    best = chosen(tried(sample(P, labels)))
     assert (best and best.name) == name
     if best is not None:
         assert abs(best.after) < 3.0 * best.after_se + 1e-3
@@ -44,7 +53,7 @@ def test_the_remedy_that_was_planted_is_chosen(labels, name):
 
 def test_an_error_of_one_group_is_mended_there():
     labels = of_logit(LOGIT + 1.0 * GROUP)
-    best = chosen(remedies(sample(P, labels), None, np.flatnonzero(GROUP), 0))
+    best = chosen(tried(sample(P, labels), places=np.flatnonzero(GROUP)))
     assert (best.name, best.in_group) == ("shift", True)
     assert best.before < -0.15
     assert abs(best.after) < 0.03
@@ -52,7 +61,7 @@ def test_an_error_of_one_group_is_mended_there():
 
 def test_temperature_mends_the_top_class_of_many():
     sure = caltest.simulation.tempered(3000, temperature=0.5, rng=1)
-    best = chosen(remedies(sample(sure.probs, sure.labels), TopLabel(), None, 0))
+    best = chosen(tried(sample(sure.probs, sure.labels), TopLabel()))
     assert best.name == "temperature"
     assert best.slope == pytest.approx(0.5, abs=0.05)
     assert best.before > 0.1
@@ -65,8 +74,8 @@ def test_promised_gains_are_those_on_fresh_rows():
     promised, errors = [], []
     for seed in range(20):
         fresh = caltest.simulation.tempered(1500, temperature=0.6, rng=seed)
-        tried = remedies(sample(fresh.probs, fresh.labels), TopLabel(), None, seed)
-        (found,) = (each for each in tried if each.name == "temperature")
+        several = tried(sample(fresh.probs, fresh.labels), TopLabel(), seed=seed)
+        (found,) = (each for each in several if each.name == "temperature")
         more = caltest.simulation.tempered(20_000, temperature=0.6, rng=100 + seed)
         mended = more.probs**found.slope
         mended /= mended.sum(axis=1, keepdims=True)
@@ -83,7 +92,7 @@ def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
     """Of three groups one is wrong: a shift of all rows halves its error, and harms the others."""
     group = np.arange(len(LOGIT)) % 3 == 0
     sample_ = sample(P, of_logit(LOGIT - 0.9 * group))
-    found = remedies(sample_, None, np.flatnonzero(group), 0)
+    found = tried(sample_, places=np.flatnonzero(group))
     everywhere = next(each for each in found if each.name == "shift" and not each.in_group)
     assert everywhere.clear
     assert everywhere.leaves
@@ -98,13 +107,13 @@ def test_exchanged_columns_of_a_group_are_seen(classes):
     labels = (RNG.random((4000, 1)) > probs.cumsum(axis=1)[:, :-1]).sum(axis=1)
     site = np.arange(4000) % 4
     stated = np.where((site == 2)[:, None], probs[:, [1, 0, *range(2, classes)]], probs)
-    found = remedies(sample(stated, labels), None, np.flatnonzero(site == 2), 0)
+    found = tried(sample(stated, labels), places=np.flatnonzero(site == 2))
     (chosen,) = (each for each in found if each.chosen)
     assert (chosen.name, chosen.in_group) == ("order", True)
     audit = caltest.audit(stated, labels, groups={"site": site.astype(str)}, n_resamples=199, rng=0)
     advice = " ".join(str(audit).split())
     assert "ook at the order of the classes for that group alone: columns seem to be exch" in advice
-    right = remedies(sample(probs, labels), None, None, 0)
+    right = tried(sample(probs, labels))
     assert not any(each.chosen for each in right)
 
 
@@ -113,18 +122,18 @@ def test_rows_of_a_cluster_stay_in_one_fold():
     doctors = np.repeat(np.arange(200), 10)
     probs = np.repeat(RNG.uniform(0.2, 0.8, 200), 10)
     labels = np.repeat((RNG.random(200) < 0.5).astype(int), 10)
-    apart = remedies(sample(probs, labels, clusters=doctors), None, None, 0)
-    mixed = remedies(sample(probs, labels), None, None, 0)
+    apart = tried(sample(probs, labels, clusters=doctors))
+    mixed = tried(sample(probs, labels))
     isotonic = [next(each for each in found if each.name == "isotonic") for found in (apart, mixed)]
     assert isotonic[0].gain < isotonic[1].gain
 
 
 @pytest.mark.slow
 def test_few_rows_and_impossible_labels():
-    assert remedies(sample(P[:50], of_logit(LOGIT)[:50]), None, None, 0) == ()
+    assert tried(sample(P[:50], of_logit(LOGIT)[:50])) == ()
     sure, labels = P.copy(), of_logit(LOGIT + 0.6)
     sure[:5], labels[:5] = 0.0, 1
-    assert np.isfinite(chosen(remedies(sample(sure, labels), None, None, 0)).gain)
+    assert np.isfinite(chosen(tried(sample(sure, labels))).gain)
 
 
 def test_what_chance_alone_makes_of_tenths():
@@ -132,7 +141,7 @@ def test_what_chance_alone_makes_of_tenths():
     off, by_chance = [], []
     for rows in np.split(np.arange(8000), 10):
         labels = (U[rows] < P[rows]).astype(int)
-        first = remedies(sample(P[rows], labels), None, None, 0)[0]
+        first = tried(sample(P[rows], labels))[0]
         off.append(first.off_before)
         by_chance.append(first.off_chance)
     variance = np.sort(P * (1.0 - P)).mean() / 80.0  # of a tenth of 800 rows, about
@@ -140,6 +149,6 @@ def test_what_chance_alone_makes_of_tenths():
     assert np.mean(off) == pytest.approx(np.mean(by_chance), rel=0.2)
     twice = np.repeat(rows, 2)
     doubled = sample(P[twice], (U[twice] < P[twice]).astype(int), clusters=twice)
-    many = remedies(doubled, None, None, 0)[0].off_chance
-    alone = remedies(sample(P[twice], (U[twice] < P[twice]).astype(int)), None, None, 0)[0].off_chance
+    many = tried(doubled)[0].off_chance
+    alone = tried(sample(P[twice], (U[twice] < P[twice]).astype(int)))[0].off_chance
     assert many == pytest.approx(2.0**0.5 * alone, rel=0.02)

@@ -19,11 +19,6 @@ CROSSED = replace(NORTH, group=auditing.Group.of(region_of_the_world="north", se
 RISK = auditing.View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
 
 WRITTEN = [
-    (summaries.scores_between, (0.25, 0.5), "0.25 to 0.5"),
-    (summaries.scores_between, (0.5, 0.5), "of 0.5"),
-    (summaries.scores_between, (0.99991, 1.0), "0.9999 to 1"),
-    (summaries.scores_between, (0.99996, 0.99996), "of 0.99996"),
-    (summaries.scores_between, (0.500001, 0.500002), "0.500001 to 0.500002"),
     (summaries.at_most, (0.05201,), "5.3"),
     (summaries.at_most, (0.0031,), "0.31"),
     (summaries.at_most, (1.0,), "100"),

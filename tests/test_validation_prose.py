@@ -270,7 +270,7 @@ def test_conditional_kernel_errors_are_as_the_page_says():
     row = models["calibrated"]
     assert float(row["mean"]) == pytest.approx(0.002, abs=2e-4)
     assert float(row["first"]) > float(row["mean"]) + 2 * float(row["sd"])
-    said("`ckce` (default) depends little on how the predictions are", page("docs/compare.md"))
+    said("`ckce` depends little on how the predictions are", page("docs/compare.md"))
     middle = {row["statistic"]: row for row in rows_of("ckce_figure4a") if row["alpha"] == "0.0"}
     ends = {row["statistic"]: row for row in rows_of("ckce_figure4a") if row["alpha"] == "-1.0"}
     rise = {name: float(ends[name]["mean"]) / float(middle[name]["mean"]) for name in ends}

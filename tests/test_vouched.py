@@ -80,7 +80,7 @@ def test_it_is_said_what_could_be_off():
     stated = three(1e-4, 200)
     labels = drawn(replaced(stated, 0.06), np.random.default_rng(2))
     audit = caltest.audit(stated, labels, materiality=0.08, lenses="classwise", **FEW)
-    (skipped,) = audit.unvouched
+    (skipped,) = audit.story.dropped
     assert (skipped.inside, skipped.most > 0.08) == (False, True)
     assert "could not be checked" in audit.headline
     assert "1 of 3 classes" in " ".join(str(audit).split("What to do next")[0].split())
@@ -119,15 +119,15 @@ def test_caps_are_no_excuse(monkeypatch):
     assert whole.skipped == ()
     monkeypatch.setattr("caltest.auditing.plan.MOST_WORK", 1.0)
     capped = caltest.audit(probs, labels, **options)
-    assert capped.unvouched
+    assert capped.story.dropped
     assert capped.verdict != "within"
     monkeypatch.undo()
     monkeypatch.setattr("caltest.auditing.plan.MOST_HYPOTHESES", 20)
-    assert caltest.audit(probs, labels, **options).unvouched
+    assert caltest.audit(probs, labels, **options).story.dropped
     monkeypatch.undo()
     monkeypatch.setattr("caltest.auditing.groups._MOST_CROSSED", 1)
     crossed = groups | {"h": np.arange(1200) % 2}
     right = drawn(probs, rng)
     audit = caltest.audit(probs, right, **options | {"groups": crossed, "lenses": "top_label"})
-    assert [each.what for each in audit.unvouched] == ["groups by g × h"]
+    assert [each.what for each in audit.story.dropped] == ["groups by g × h"]
     assert isinstance(audit, auditing.Audit)

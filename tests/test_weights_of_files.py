@@ -144,8 +144,8 @@ def test_the_commands(tmp_path):
     result = json.loads(found.stdout)
     assert result["statistic"] == pytest.approx(expected.statistic)
     assert result["parameters"]["effective_n"] == pytest.approx(expected.parameters["effective_n"])
-    value = run("estimate", path, "--weights", "survey", "--statistic", "brier")
-    assert float(value.stdout) == pytest.approx(expected.statistic)
+    value = run("estimate", path, "--weights", "survey", "--statistic", "brier", "--json")
+    assert json.loads(value.stdout)["statistic"] == pytest.approx(expected.statistic)
     other = run("estimate", "--example", "digits:naive_bayes", "--weights", "survey")
     assert other.exit_code == 2
     assert "--weights is for a file" in other.output
@@ -156,7 +156,8 @@ def test_sampling_rates_of_the_commands(tmp_path):
     rest = ("--columns", "cat,dog,eel", "--statistic", "brier")
     rates = ("--sampling-rate", "cat=0.5", "--sampling-rate", "eel=0.1")
     expected = caltest.estimate(PROBS[:60], LABELS[:60], "brier", sampling_rates={0: 0.5, 2: 0.1})
-    assert float(run("estimate", path, *rest, *rates).stdout) == pytest.approx(expected)
+    value = json.loads(run("estimate", path, *rest, *rates, "--json").stdout)
+    assert value["statistic"] == pytest.approx(expected)
     shown = run("test", path, *rest, *rates, "--resamples", 199, "--seed", 0, "--jobs", 1)
     assert "kept" in shown.stdout
     for wrong, says in {

@@ -174,14 +174,18 @@ def laid_out(
     notes: Iterable[str | Premise],
     **lead: str,
 ) -> Page:
-    """Return a summary: the answer, its numbers, tables, what to do, the evidence, and notes."""
+    """Return a summary: the answer, its numbers, tables, what to do, the evidence, and notes.
+
+    Premises in doubt stand below the answer, since it rests on them.
+    """
     verdict, noted = ", ".join(filter(None, (lead["chip"], lead["why"]))), _told(notes)
     answer = " ".join(filter(None, (verdict and f"{verdict}.", lead["headline"])))
     todo = ["What to do next", *(each for k, text in enumerate(steps, 1) for each in _step(k, text))]
     table = [each for name, text in rows for each in row(name, text)]
     lines = [*paragraph(answer), *paragraph(lead["size"])]
-    told = [each for note in noted for each in _noted(note)]
-    for block in (*blocks, todo if steps else [], table, told):
+    doubts = [_noted(each) for each in noted if each.startswith("In doubt: ")]
+    told = [each for note in noted[len(doubts) :] for each in _noted(note)]
+    for block in (*doubts, *blocks, todo if steps else [], table, told):
         block = _columns(block) if isinstance(block, PageTable) else block
         lines += ["", *block] if block else []
     shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
