@@ -590,16 +590,6 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         of = group if audit.n_classes == 2 else narrow
         name = f"{words.begun(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
-    if told is not None and told.group is not None:
-        apart = [
-            check.adjusted
-            for check in audit.checks
-            if check.view.group
-            and not (told.conditions <= check.view.conditions)
-            and not (check.view.conditions <= told.conditions)
-        ]
-        if apart:
-            rows.append(("Other groups, smallest p", f"adjusted p = {p(min(apart))}"))
     return tuple(rows)
 
 

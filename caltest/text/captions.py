@@ -45,7 +45,13 @@ ICONS = {
 
 def plural(noun: str, count: int = 2) -> str:
     """Return one or several of a noun."""
-    return noun if count == 1 else {"class": "classes", "half": "halves"}.get(noun, f"{noun}s")
+    return (
+        noun
+        if count == 1
+        else {"class": "classes", "half": "halves", "probability": "probabilities"}.get(
+            noun, f"{noun}s"
+        )
+    )
 
 
 def many(count: int) -> str:
@@ -339,38 +345,25 @@ def chance_title(reached: int, draws: int) -> str:
 
 def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
     """Return what a table of views shows; ``noun``: "group", "class" or "part"."""
-    told = [(view, side(audit, view)) for view in views if view.group or view.lens.startswith("class:")]
-    wrong = [(view, way) for view, way in told if way]
-    lead = audit.story.subject
-    if noun == "part":
-        way = side(audit, views[0])
-        return f"All rows: {way} on average." if way else "All rows: " + _NOT_PROVED[audit.story.found]
-    if noun == "class" and not audit.n_classes:
-        stated = [view for view in views if side(audit, view)]
-        of, are = many(len(stated)) if stated else "none", "is" if len(stated) < 2 else "are"
-        return f"{capital(of)} of {many(len(views))} stated probabilities {are} wrong."
-    if not wrong and lead is not None and lead.kind == "mean":
-        return f"{begun(view_name(lead.of))}: {side(audit, lead.of)} on average."
-    if not wrong and lead is not None and lead.kind == "average":
-        return f"{begun(view_name(lead.of))}: wrong on average, by its own check."
-    if not wrong:
-        some = sum(view.key in audit.wrong_views for view, _ in told)
-        if some:
-            of = f"{many(some)} of {many(len(told))} {plural(noun)} {'is' if some == 1 else 'are'}"
-            return capital(f"{of} wrong for some predictions; on average none is proved to be.")
-        return f"No single {noun} is proved to be wrong on average."
+    lead, noun = audit.story.subject, noun if audit.n_classes or noun != "class" else "probability"
+    of = [v for v in views if v.group or v.lens.startswith("class:") or noun == "probability"]
+    counts = Counter(way for view in of if (way := side(audit, view)))
     if audit.story.alone:
         return f"One {noun} stands out."
-    ways = {way for _, way in wrong}
-    if len(ways) == 1 and len(wrong) == len(told) > 1:
-        every = "both" if len(told) == 2 else f"all {many(len(told))}"
-        return capital(f"{ways.pop()} in {every} {plural(noun)}.")
-    counts = Counter(way for _, way in sorted(wrong, key=lambda pair: pair[1] or ""))
-    texts = [f"{way} in {many(count)} {plural(noun, count)}" for way, count in counts.items()]
-    return capital(f"{', '.join(texts)}.")
-
-
-_NOT_PROVED = {False: "not proved to be wrong.", True: "not proved to be wrong on average."}
+    if counts:
+        every = "both" if len(of) == 2 else f"all {many(len(of))}"
+        found = {way: every if 1 < count == len(of) else many(count) for way, count in counts.items()}
+        texts = [f"{way} in {some} {plural(noun, counts[way])}" for way, some in found.items()]
+        return capital(f"{', '.join(texts)}.")
+    if lead is not None and lead.kind in ("mean", "average"):
+        way, name = side(audit, lead.of), begun(view_name(lead.of))
+        return f"{name}: {f'{way} on average' if way else 'wrong on average, by its own check'}."
+    if some := sum(view.key in audit.wrong_views for view in of):
+        text = (
+            f"{many(some)} of {many(len(of))} {plural(noun)} {'is' if some == 1 else 'are'} wrong for"
+        )
+        return capital(f"{text} some predictions; on average none is proved to be.")
+    return f"No {'mean' if noun == 'part' else noun} is proved to be wrong on average."
 
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
