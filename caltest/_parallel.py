@@ -13,9 +13,10 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from functools import cache
+from time import monotonic
 from typing import Any, TypeAlias, TypeVar, cast
 from uuid import uuid4
 
@@ -26,9 +27,7 @@ from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
-from caltest._memory import addresses_left
 from caltest._numbers import counted, duration
-from caltest._visible import quoted
 from caltest.exceptions import InputError, LongWorkWarning, Phrase
 
 Function: TypeAlias = Callable[..., Any]
@@ -36,10 +35,9 @@ Task: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
 _MOST = 32  # workers on a machine with fewer cores: each costs memory and gains nothing
-_ADDRESSES = 2.5e8  # bytes that a thread sets aside: stack, heap, a buffer in each BLAS
 BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks have sizes to choose from
 LONG = 60.0
-"""Seconds of work from which on a warning says so."""
+"""Seconds of work from which on a warning says so, once a hundredth of them has shown the pace."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +49,26 @@ class Workers:
     n_jobs
         As in joblib: None is one worker, unless a ``joblib.parallel_config`` says otherwise; −1 is all
         cores. Workers are threads by default; the backend of a ``parallel_config`` wins. More than
-        there are cores are started up to 32 only, and fewer if a limit of address space is near.
+        there are cores are started up to 32 only.
     progress
         Show a bar on standard error, if that is a terminal.
+    what, faster, times
+        What a warning says of work that takes long: what it is, and what to do instead; and how often
+        such work is done. Without ``faster`` nothing is said.
+    told
+        What was said, which is said once.
     """
 
     n_jobs: int | None = None
     progress: bool = False
+    what: str = ""
+    faster: Phrase | None = None
+    times: int = 1
+    told: list[str] = field(default_factory=list, compare=False)
+
+    def doing(self, what: str, faster: Phrase, times: int = 1) -> Workers:
+        """Return the same workers, who say so where the work takes long."""
+        return replace(self, what=what, faster=faster, times=times, told=[])
 
     @property
     def hands(self) -> int:
@@ -66,8 +77,7 @@ class Workers:
         if asked == 1:
             return 1
         most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
-        fitting = max(1.0, addresses_left() / _ADDRESSES)
-        return int(min(asked, most, fitting))
+        return int(min(asked, most))
 
     def map(self, function: Function, tasks: Sequence[Task], description: str = "") -> Iterator[Any]:
         """Yield ``function(*task)`` for every task, in the order of the tasks.
@@ -87,6 +97,7 @@ class Workers:
                 results: Iterable[Any] = (function(*task) for task in tasks)
             else:
                 results = _in_parallel(function, tasks, hands)
+            results = results if self.faster is None else self._timed(results, len(tasks), hands)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
     def merged(
@@ -98,6 +109,24 @@ class Workers:
         """
         terms: Iterator[T] = self.map(function, tasks, description)
         return added(terms, add)
+
+    def _timed(self, results: Iterable[T], total: int, hands: int) -> Iterator[T]:
+        """Yield the results, and warn if at their pace all will take more than a minute.
+
+        The first one is not counted: loops may be compiled in it, and files opened.
+        """
+        begin = 0.0
+        for done, result in enumerate(results):
+            now = monotonic()
+            begin = begin if done else now
+            seconds = (now - begin) / max(done, 1) * total * self.times
+            if not self.told and now - begin > LONG / 100 and seconds > LONG:
+                facts = {"what": self.what, "time": duration(seconds), "faster": self.faster}
+                facts["workers"] = counted(hands, "worker")
+                text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
+                self.told.append(self.what)
+                warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
+            yield result
 
 
 ALONE = Workers(n_jobs=1)
@@ -179,30 +208,6 @@ def _call(key: str, data: Any, task: Task) -> Any:
         return (_last[key] if key else data)(*task)
 
 
-@contextmanager
-def on_cluster(scheduler: str | None) -> Iterator[None]:
-    """Have the workers of a Dask cluster do the work in the body; None: those of this machine."""
-    if scheduler is None:
-        yield
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        do = "pip install 'caltest[dask]'"
-        raise InputError(f"a scheduler needs Dask, which is not installed; {do}.") from None
-    try:
-        client: Any = Client(scheduler, timeout=5, set_as_default=False)  # type: ignore[no-untyped-call]
-    except Exception as error:  # of addresses, of sockets, of protocols
-        reason = quoted(str(error) or type(error).__name__)
-        found = f"no Dask scheduler answers at {quoted(scheduler)} ({reason})"
-        raise InputError(f"{found}; start one there, or correct the address.") from None
-    with client, joblib.parallel_config(backend="dask", client=client):
-        if not client.nthreads():
-            do = "start some, with dask worker"
-            raise InputError(f"the Dask scheduler at {quoted(scheduler)} has no workers; {do}.")
-        yield
-
-
 @cache
 def _blas() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
@@ -225,19 +230,6 @@ def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[
 
     shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True}
     yield from track(results, description=description, total=total, **shown)
-
-
-def announce(what: str, seconds: float, workers: Workers, faster: Phrase) -> None:
-    """Warn of work that takes one core so long, if it will take more than a minute.
-
-    ``faster`` says what to do instead.
-    """
-    if seconds < LONG or seconds / (hands := workers.hands) < LONG:
-        return
-    facts: dict[str, object] = {"what": what, "time": duration(seconds / hands), "faster": faster}
-    facts["workers"] = counted(hands, "worker")
-    text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
-    warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
 
 
 def _calls_inside() -> int:

@@ -72,8 +72,6 @@ materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for
     both, the wider one counts.
 min-rows INT  Groups with fewer rows are named, not looked at. [default: 50]
 seed/rng INT  Seed that makes the result reproducible. [default: random]
-scheduler URL typed  A Dask cluster whose workers do the work, such as tcp://host:8786; they read a file
-    themselves. [default: this machine]
 verbose -  Print details too, such as the options of a statistic.
 json -  Print JSON instead of text.
 plot FILE  Also draw the result: .png, .pdf or .svg.
@@ -113,7 +111,6 @@ date TEXT harmless  The date in the report. [default: today]
 fail-on NAME  When the exit status is 1: material, likely (or material), undecided (or these), found
     (any error) or never. [default: likely if there is a limit, else found | found]
 config FILE typed  Options from this file. [default: pyproject.toml, if it has [tool.caltest]]
-scheduler
 jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
@@ -135,7 +132,7 @@ rounding FLOAT  The step to which probabilities were rounded, 0.05 for 0%, 5%, â
     classes need a lens of one probability.
 alpha FLOAT =0.05  Significance level: the highest p-value that counts as a finding.
 resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
-seed scheduler verbose json jobs example
+seed verbose json jobs example
 """,
     "estimate": """
 FILE label columns mean sd variance quantiles members truth where
@@ -261,7 +258,7 @@ SECTIONS = {
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "
-    "test-size folds regularization-scaling resamples datasets min-n max-n seed config scheduler jobs",
+    "test-size folds regularization-scaling resamples datasets min-n max-n seed config jobs",
 }
 
 _TYPES: Mapping[str, type] = {"-": bool, "INT": int, "FLOAT": float}

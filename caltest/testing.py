@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from numpy.typing import NDArray
 from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
+from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample
-from caltest.data.diagnose import impossible_labels
+from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.premises import premises_of
 from caltest.data.rows import without_zeros
 from caltest.data.sample import whole_sample
@@ -23,14 +25,14 @@ from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
 from caltest.laws import Classes, Predictive, Quantiles
-from caltest.lenses import Lens, event, find_lens, seen_through, show
+from caltest.lenses import Lens, event, find_lens, seen_through, show, through
 from caltest.nulls.base import Trial
+from caltest.nulls.clusters import Confirmation, answer_of_signs, names_and_sides
 from caltest.nulls.times import beside_events
-from caltest.one_pass import in_one_pass
 from caltest.pvalues import Alternative
 from caltest.resampling import columns_of, signed_columns
 from caltest.results import CalibrationResult, result_of
-from caltest.sampling import Rng, seed_of
+from caltest.sampling import ROWS, Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
@@ -225,7 +227,7 @@ def test(
             if as_drawn and stored.n_samples > HELD_UP_TO:
                 with suppress(AllRowsNeededError):
                     how = n_resamples, seed, workers
-                    found = in_one_pass(measure, chosen, stored, looked, alternative, how)
+                    found = _in_one_pass(measure, chosen, stored, looked, alternative, how)
             if found is None:
                 read = stored.load(rounding=rounding)
                 probs, labels, logits = read.rows, read.labels, False
@@ -318,8 +320,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
             if isinstance(form, HasSigns):
                 ((_, signed),) = signed_columns(columns_of(form), observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[attr-defined, no-any-return]
-        workers = Workers(n_jobs)
-        fitted.announce(form.seconds(1), rows.n_samples, workers)
+        workers = fitted.by(Workers(n_jobs), rows.n_samples)
         return nulls.observed_value(fitted, form, observed, workers)
 
 
@@ -445,8 +446,7 @@ def _answered(
     exact = isinstance(null, nulls.MonteCarlo)
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
-    seconds = form.seconds(null.label_vectors(trial.n_resamples))
-    fitted.announce(seconds, rows.n_samples, trial.workers, null.name)
+    trial = replace(trial, workers=fitted.by(trial.workers, rows.n_samples, null.name))
     side = nulls.check_alternative(fitted, null, wanted)
     question = trial.question(fitted, form, side, asked=measure, completions=completions)
     answer = null.answer_completed(question)
@@ -528,3 +528,76 @@ def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
         f"Bins are cells of the full probability vector, {form.n_cells} for {len(form.probs)} rows; "
         "what is usually printed of a network looks at the top class only, the lens 'top_label'.",
     )
+
+
+# ------------------------------------------------------------------ rows that are not held
+
+
+def _seen(
+    stored: Stored, lens: str | Lens | None, default: str | None, first: int, last: int
+) -> Iterator[Sample]:
+    """Read blocks of rows, parts of the whole, and show them through the lens."""
+    for each in stored.samples(first, last):
+        part = Sample(replace(each.rows, part_of=stored.extent), each.labels)
+        yield through(part, lens, default)[0]
+
+
+def _in_one_pass(
+    measure: Statistic, null: nulls.Null, stored: Stored, lens: Lens | None, wanted: Any, how: Any
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Test rows that are read once, where they are stored, by draws of labels or of signs of clusters.
+
+    Raises
+    ------
+    AllRowsNeededError
+        If the statistic cannot.
+    """
+    side, (n_resamples, seed, workers) = nulls.check_alternative(measure, null, wanted), how
+    samples = partial(_seen, stored, lens, measure.default_lens)
+    block = next(stored.samples(0, 1))
+    first, label = through(block, lens, measure.default_lens)
+    if not isinstance(first.rows.law, Classes):
+        raise AllRowsNeededError(f"{measure.name!r} of numbers needs all rows at once.")
+    head = replace(first.rows, part_of=stored.extent)
+    if not measure.of_parts or type(measure).fitted is Statistic.fitted:  # nothing is fitted
+        fitted = measure.fitted(head)
+    else:
+        some = subsample_of(samples, stored.n_samples, stored.grain, workers)
+        fitted = measure.fitted(replace(some, part_of=stored.extent))
+    form = fitted.given(head)
+    if not adds_up(columns_of(form)):
+        raise AllRowsNeededError(f"{measure.name!r} needs all rows at once.")
+    workers = fitted.by(workers, stored.n_samples, null.name)
+    read = Read(samples, stored.n_samples, stored.grain, seed, fitted.given)
+    count = stored.clusters
+    trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
+    question = trial.question(fitted, form, side)
+    parameters = dict(fitted.parameters)
+    if not stored.extent.are_alike:
+        parameters["effective_n"] = stored.extent.effective
+    if count is not None:
+        parameters["clusters"] = count
+        columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
+        confirm = partial(_confirmed, samples, question, stored.n_samples)
+        answer = answer_of_signs(question, columns, count, confirm, found.rounding)
+    else:
+        values, found = table_of_blocks(read, n_resamples, workers)
+        if isinstance(form, Combined):
+            form = form.with_rounding(found.rounding).standardised(workers)
+        answer = nulls.answer_of(form, values, side, workers, float(found.rounding[0]))
+    broken = impossible_rows(found.impossible, stored.n_samples)
+    notes = (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes)
+    stated = {"n_samples": stored.n_samples, "lens": label, "parameters": parameters}
+    return (question, null, answer, notes), stated
+
+
+def _confirmed(
+    samples: Callable[..., Iterator[Sample]], question: nulls.Question, n_samples: int, by_signs: Any
+) -> Confirmation:
+    """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
+    parts = list(samples(0, -(-n_samples // ROWS)))
+    rows = Rows.joined([each.rows for each in parts])
+    labels = np.concatenate([each.labels for each in parts])
+    asked = replace(question, rows=rows, labels=labels)
+    columns = columns_of(question.statistic.given(rows))
+    return Confirmation.of(asked, names_and_sides(asked), columns, by_signs)

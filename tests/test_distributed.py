@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import command as invoke
 from support import dirichlet, labels_from
 from threadpoolctl import threadpool_info
 
@@ -141,37 +140,6 @@ def test_errors_in_files_come_through(backend, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([probs, MANY_LABELS]).repeat(2, axis=0))
     with pytest.raises(InputError, match=r"rows.npy: .*row 120000 \(counting from 0\)"):
         caltest.test(scan(tmp_path / "rows.npy", label=-1), statistic="brier", n_resamples=19, rng=0)
-
-
-# ------------------------------------------------------------------ the command
-
-
-def test_the_command_works_on_a_cluster(cluster, tmp_path):
-    stored_rows(tmp_path)
-    sent = ("--scheduler", cluster.scheduler.address)
-    test = ["test", str(tmp_path / "rows.npy"), "--label=-1", "--statistic", "brier", "--json"]
-    audit = ["audit", "--example", "digits:naive_bayes"]
-    for command, status in ((test, 0), (audit, 1)):
-        command += ["--resamples", "99", "--seed", "0"]
-        here, there = (invoke(*command, *more) for more in (("--jobs", "1"), sent))
-        assert here.exit_code == there.exit_code == status
-        assert here.stdout == there.stdout
-
-
-@pytest.mark.parametrize("command", ["test", "audit"])
-def test_a_scheduler_that_does_not_answer(command):
-    failed = invoke(command, "--example", "digits:naive_bayes", "--scheduler", "nonsense")
-    assert failed.exit_code == 2
-    assert failed.stderr.startswith("Error: no Dask scheduler answers at 'nonsense' (")
-    assert failed.stderr.endswith("; start one there, or correct the address.\n")
-
-
-def test_a_scheduler_without_workers():
-    with cluster_of(0) as client:
-        address = client.scheduler.address
-        failed = invoke("test", "--example", "digits:naive_bayes", "--scheduler", address)
-    assert failed.exit_code == 2
-    assert "has no workers; start some" in failed.stderr
 
 
 # ------------------------------------------------------------------ what is sent

@@ -341,31 +341,10 @@ def test_a_sparse_csv_of_many_gigabytes(tmp_path):
     assert "line 1 holds a null character" in refused(read, tmp_path / "a.csv")
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
-@pytest.mark.parametrize("megabytes", [300, 500, 600, 700])
-def test_too_little_address_space_is_said_at_once(tmp_path, megabytes):
-    as_csv(tmp_path / "a.csv")
-    code = "import sys; sys.argv[0] = 'caltest'; from caltest.cli import main; main()"
-    found = in_process(
-        code, "test", tmp_path / "a.csv", "--seed", "1", before=f"ulimit -v {megabytes * 1000}"
-    )
-    assert found.returncode == 2, found.stderr
-    assert "of address space" in found.stderr
-    assert found.stderr.count("\n") == 1
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_the_address_space_that_is_left_is_memory():
     code = "from caltest import _memory; print(_memory.available() < 1.3e9)"
     assert in_process(code, before="ulimit -v 1200000").stdout == "True\n"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
-def test_threads_are_as_many_as_the_address_space_holds():
-    code = "from caltest._parallel import Workers; print(Workers(32).hands)"
-    assert int(in_process(code, before="ulimit -v 1500000; export OPENBLAS_NUM_THREADS=1").stdout) < 6
 
 
 @pytest.mark.parametrize(

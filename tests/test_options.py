@@ -31,7 +31,7 @@ BESIDES = {
     "truth", "where", "time", "event", "survival-at", "follow-up", "interpolation", "logits", "group",
     "weights", "clusters", "blocks",
     "example", "json", "plot", "report", "markdown", "verbose",
-    "junit", "title", "date", "fail-on", "config", "scheduler", "jobs",
+    "junit", "title", "date", "fail-on", "config", "jobs",
     "approximation", "rank", "sample-size",
 }  # fmt: skip
 #: Arguments that only Python has; options that only a command has.

@@ -1,8 +1,7 @@
-"""Work that takes long says so before it starts, and what is quick stays quick."""
+"""Work that takes long says so soon, and what is quick stays quick."""
 
 import subprocess
 import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -14,115 +13,56 @@ from caltest import _parallel
 from caltest._parallel import Workers, single_threaded_blas
 from caltest._sums import over_columns
 from caltest.exceptions import Argument, Phrase
-from caltest.nulls import Bootstrap, ConditionalMoments, MonteCarlo
-from caltest.statistics import UnbiasedSKCE
-
-ROWS = 300_000
-
-
-class StartedError(Exception):
-    """The work itself has begun."""
-
-
-def started(*_):
-    raise StartedError
 
 
 @pytest.fixture(scope="module")
-def many():
+def few():
     stream = np.random.default_rng(0)
-    probs = stream.random(ROWS)
-    return probs, (stream.random(ROWS) < probs).astype(int)
+    probs = stream.random(3000)
+    return probs, (stream.random(3000) < probs).astype(int)
 
 
-@pytest.fixture(scope="module")
-def three(many):
+def three(p):
     """Of two classes, pairs are added up in one pass."""
-    return np.column_stack([1 - many[0], 0.5 * many[0], 0.5 * many[0]]), many[1]
+    return np.column_stack([1 - p, 0.5 * p, 0.5 * p])
 
 
-@pytest.fixture
-def few(many):
-    return many[0][:300], many[1][:300]
-
-
-@pytest.mark.parametrize(
-    ("statistic", "null", "kind", "said"),
-    [
-        ("skce_uq", None, MonteCarlo, "with approximation='nystrom' its time grows as the rows"),
-        (UnbiasedSKCE(rank=2), "moments", ConditionalMoments, "with approximation='nystrom'"),
-        ("skce_uq", "bootstrap", Bootstrap, "with approximation='nystrom'"),
-        ("cox", None, MonteCarlo, "null='chi2' takes one fit"),
-    ],
-)
-def test_long_work_says_so_and_what_is_faster_before_it_starts(
-    statistic, null, kind, said, three, many, monkeypatch
-):
-    monkeypatch.setattr(kind, "answer", started)
-    with pytest.warns(caltest.LongWorkWarning) as caught, pytest.raises(StartedError):
-        caltest.test(*(many if statistic == "cox" else three), statistic, null=null, n_jobs=1)
-    (warning,) = caught
-    assert said in str(warning.message)
-    assert f"of 300,000 rows, by the null '{kind.name}', takes about " in str(warning.message)
-    assert warning.filename == __file__
-
-
-def test_an_estimate_of_all_pairs_says_so_too(three, monkeypatch):
-    monkeypatch.setattr("caltest.nulls.observed_value", started)
-    monkeypatch.setattr(_parallel, "LONG", 5.0)
-    said = pytest.warns(caltest.LongWorkWarning, match=r"'skce_b' of 300,000 rows takes about \d+ s")
-    with said, pytest.raises(StartedError):
-        caltest.estimate(*three, "skce_b")
-
-
-@pytest.mark.parametrize(
-    ("statistic", "null"),
-    [
-        ("ecd", None), ("ks", None), ("skce_uq", None), ("cox", "chi2"), ("spiegelhalter", "moments"),
-        (UnbiasedSKCE(approximation="nystrom", rank=8), None),
-    ],
-)  # fmt: skip
-def test_what_is_done_in_a_minute_is_silent(statistic, null, many, monkeypatch):
-    kind = {None: MonteCarlo, "moments": ConditionalMoments, "chi2": caltest.nulls.Chi2}[null]
-    monkeypatch.setattr(kind, "answer", started)
-    with pytest.raises(StartedError):  # warnings are errors
-        caltest.test(*many, statistic, null=null)
-
-
+LOW = "with approximation='nystrom' its time grows as the rows"
 CALLS = {
-    "omnibus": lambda p, y: caltest.test(p, y, n_resamples=19, rng=0).pvalue,
-    "nystrom": lambda p, y: (
-        caltest.test(p, y, UnbiasedSKCE(approximation="nystrom", rank=64), n_resamples=19, rng=0).pvalue
-    ),
-    "brier": lambda p, y: caltest.test(p, y, "brier", null="moments").pvalue,
-    "estimate": lambda p, y: caltest.estimate(p, y, "ece"),
-    "audit": lambda p, y: caltest.audit(p, y, n_resamples=99, rng=0).pvalue,
-}
+    "omnibus": (lambda p, y: caltest.test(p, y, n_resamples=199, rng=0).pvalue, "null='moments'"),
+    "pairs": (lambda p, y: caltest.test(three(p), y, "skce_uq", n_resamples=99, rng=0).pvalue, LOW),
+    "moments": (lambda p, y: caltest.test(three(p), y, "skce_uq", null="moments").pvalue, LOW),
+    "cox": (lambda p, y: caltest.test(p, y, "cox", n_resamples=99, rng=0).pvalue, "takes one fit"),
+    "estimate": (lambda p, y: caltest.estimate(three(p), y, "skce_b"), "takes about 0 seconds on"),
+    "audit": (lambda p, y: caltest.audit(p, y, n_resamples=199, rng=0).pvalue, "groups or statistics"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_a_warning_changes_no_number(call, few, monkeypatch):
-    silent = call(*few)
-    monkeypatch.setattr(_parallel, "LONG", 1e-12)
-    with pytest.warns(caltest.LongWorkWarning, match="300 rows"):
+@pytest.mark.parametrize("name", CALLS)
+def test_long_work_says_so_and_what_is_faster_and_changes_no_number(name, few, monkeypatch):
+    call, said = CALLS[name]
+    silent = call(*few)  # warnings are errors
+    monkeypatch.setattr(_parallel, "LONG", 1e-9)
+    with pytest.warns(caltest.LongWorkWarning, match="3,000 rows") as caught:
         assert call(*few) == silent
+    assert said in str(caught[0].message)
+    assert caught[0].filename == __file__
 
 
-def test_a_file_says_so_of_all_its_rows(many, tmp_path, monkeypatch):
-    np.save(tmp_path / "probs.npy", np.column_stack([1 - many[0], many[0]]))
+def test_a_file_says_so_of_all_its_rows(few, tmp_path, monkeypatch):
+    many = few[0].repeat(50)
+    np.save(tmp_path / "probs.npy", np.column_stack([1 - many, many]))
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
-    monkeypatch.setattr("caltest.one_pass.table_of_blocks", started)
-    monkeypatch.setattr(_parallel, "LONG", 1.0)
-    said = pytest.warns(caltest.LongWorkWarning, match="'ecd' of 300,000 rows")
-    with said, pytest.raises(StartedError):
-        caltest.test(mapped, many[1], "ecd", n_jobs=1)
+    monkeypatch.setattr(_parallel, "LONG", 1e-9)
+    with pytest.warns(caltest.LongWorkWarning, match="'ecd' of 150,000 rows"):
+        caltest.test(mapped, few[1].repeat(50), "ecd", n_resamples=19, n_jobs=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["test", "estimate", "audit"])
 def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monkeypatch):
-    rows = "\n".join(f"{1 - p},{p},{y}" for p, y in zip(*few, strict=True))
-    (tmp_path / "few.csv").write_text(f"no,yes,label\n{rows}\n")
+    rows = "\n".join(",".join(map(str, [*p, y])) for p, y in zip(three(few[0]), few[1], strict=True))
+    (tmp_path / "few.csv").write_text(f"no,yes,perhaps,label\n{rows}\n")
     more = ["--statistic", "skce_uq"] if command != "audit" else []
     arguments = [command, str(tmp_path / "few.csv"), *more]
     assert invoke(*arguments).stderr == ""
@@ -138,19 +78,18 @@ def test_commands_write_one_line_on_standard_error(command, few, tmp_path, monke
     assert shown[command] in line  # "estimate" has no such option
 
 
-def test_more_workers_take_less(monkeypatch):
+def test_the_pace_of_the_first_tasks_tells_how_long_all_take(monkeypatch):
+    clock = iter(range(0, 1000, 3))  # each task takes three seconds
+    monkeypatch.setattr(_parallel, "monotonic", lambda: next(clock))
     faster = Phrase("{option} is faster", {"option": Argument("rank", 64)})
-    for workers, text in ((Workers(1), "2 minutes on 1 worker"), (Workers(2), "1 minute on 2 workers")):
-        with pytest.warns(caltest.LongWorkWarning, match=f"^it takes about {text}; rank=64 is faster"):
-            _parallel.announce("it", 150.0, workers, faster)
-    _parallel.announce("it", 150.0, Workers(4), faster)  # says nothing
-
-
-def test_the_warning_can_be_silenced(few, monkeypatch):
-    monkeypatch.setattr(_parallel, "LONG", 1e-12)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", caltest.LongWorkWarning)
-        CALLS["estimate"](*few)
+    tasks = [(1, 1)] * 40
+    with pytest.warns(caltest.LongWorkWarning) as caught:
+        assert len(list(Workers(1).doing("it", faster).map(divmod, tasks))) == 40
+    assert [str(each.message) for each in caught] == [
+        "it takes about 2 minutes on 1 worker; rank=64 is faster."
+    ]
+    clock = iter(range(1000))
+    assert len(list(Workers(1).doing("it", faster).map(divmod, tasks))) == 40
 
 
 # ------------------------------------------------------------------ overhead

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from caltest._arguments import MOST_RESAMPLES
 from caltest._memory import check_fits
 from caltest._numbers import counted
-from caltest._parallel import announce
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.auditing.options import WESTFALL_YOUNG, Options
@@ -110,6 +109,7 @@ def draw_all(
             held = 0
         batches[-1] += places
         held += size
+    workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", _FASTER, len(batches))
     clusters = whole.clusters
     if clusters is None:
         draws = Draws(whole.sampler(seed), labels, n_resamples)
@@ -129,14 +129,6 @@ def draw_all(
     for here in batches:
         some = [hypotheses[h] for h in here]
         columns = columns_of_looks(some, seed)
-        if here is batches[0]:  # the others are like it
-            # Views of one class each meet the rows in which it is drawn.
-            seconds = math.fsum(
-                form.seconds(n_resamples) * (1.0 if view is None or view.event is None else view.share)
-                for view, form in columns
-            )
-            seconds *= len(hypotheses) / len(here)
-            announce(f"an audit of {counted(len(labels), 'row')}", seconds, workers, _FASTER)
         drawn: Sequence[Column] = columns
         if clusters is not None:
             for (_, statistic), column in zip(some, columns, strict=True):

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from caltest._arguments import check_variable
-from caltest._memory import check_address_space
 from caltest._version import __version__
 from caltest.cli._commands import (
     audit,
@@ -50,7 +49,6 @@ def main() -> None:
     if not os.environ.get("SOURCE_DATE_EPOCH"):  # empty is as good as unset, but not to SciPy
         os.environ.pop("SOURCE_DATE_EPOCH", None)
     try:
-        check_address_space()
         check_variable("SOURCE_DATE_EPOCH")  # SciPy cannot be imported with one that is no time
         check_variable("NUMBA_NUM_THREADS")
     except InputError as error:

@@ -36,7 +36,6 @@ def test(
     rank: int | None = None,
     alpha: float,
     n_resamples: int,
-    scheduler: str | None = None,
     verbose: bool = False,
     **given: Any,
 ) -> Found:
@@ -47,7 +46,6 @@ def test(
     data = asked.rows_or_file(given.get("rounding"))
 
     from caltest import testing
-    from caltest._parallel import on_cluster
     from caltest.statistics import find_statistic
 
     if statistic is not None:
@@ -61,8 +59,7 @@ def test(
             )
         rank = found.rank if rank is None else rank
         given["statistic"] = replace(found, approximation=approximation, rank=rank)
-    with on_cluster(scheduler):
-        result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
+    result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
     if result.null == "one_per_cluster":
         check_draws("--resamples", n_resamples, alpha, 2)
     elif result.n_resamples is not None:  # else no outcome whatever could be rejected
@@ -391,7 +388,6 @@ def audit(
     fail_on: str | None = None,
     title: str | None = None,
     date: str | None = None,
-    scheduler: str | None = None,
     **given: Any,
 ) -> Found:
     """Audit a model: how wrong, where, what to do.
@@ -400,7 +396,6 @@ def audit(
     checks. Exit status: 1 if what --fail-on names was found, 0 if not, 2 for wrong input.
     """
     from caltest import auditing
-    from caltest._parallel import on_cluster
     from caltest.auditing.result import gate_of
     from caltest.data.sample import event_called
 
@@ -412,8 +407,7 @@ def audit(
     elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given["event"] = event_called(asked["label"] or "", column)
     given.setdefault("n_jobs", -1)
-    with on_cluster(scheduler):
-        audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
+    audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
     file, example = asked["FILE"], asked["example"]
     told["title"] = str(example if file is None else Path(file).name) if title is None else title

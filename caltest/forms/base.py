@@ -25,10 +25,6 @@ Labels: TypeAlias = NDArray[Any]
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
 ROUNDING = 1e-14
 
-# Seconds that one operation takes one core, right to a factor of two or three: a label drawn and looked
-# up, a pair of rows in the sum of one label vector, a feature of a row added for a drawn label.
-LABEL, PAIR, FEATURE = 1e-8, 1e-10, 1e-10
-
 #: Variance of a number of events below which it counts as certain; its cube does not underflow.
 CERTAIN = 1e-100
 
@@ -59,10 +55,6 @@ class Form(ABC):
 
         It matters where labels are all but certain, so that rounding is all that varies.
         """
-        return 0.0
-
-    def seconds(self, draws: int) -> float:
-        """Return about how long the values of so many label vectors take one core; 0 if not known."""
         return 0.0
 
     @abstractmethod
@@ -445,10 +437,6 @@ class Combined(Form):
                 found[:, place] = evidence(z, known.skewness, self.components[place].alternative)
         found[np.isinf(values)] = np.inf  # a label that cannot be: no draw has it
         return found
-
-    def seconds(self, draws: int) -> float:
-        """Return how long all parts take."""
-        return sum(part.form.seconds(draws) for part in self.components)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""

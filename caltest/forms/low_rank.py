@@ -86,9 +86,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         each = (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
         return tuple(map(id, (self.probs, *each)))
 
-    def seconds(self, draws: int) -> float:
-        return draws * len(self.probs) * (base.LABEL + base.FEATURE * float(self.features.shape[1]))
-
     @cached_property
     def pairs(self) -> Pairwise:
         """The same form as a sum over pairs."""
@@ -314,8 +311,7 @@ class JointSums:
                 total += signs[:, clusters].astype(np.float64) @ part
             return squared_norms(scale, own, total)
 
-        seconds = base.FEATURE * len(self.residuals) * self.width
-        return Signed(of_signs, self.clusters.count, True, rounding, self.width, seconds)
+        return Signed(of_signs, self.clusters.count, True, rounding, self.width)
 
 
 def squared_norms(scale: float, own: float, sums: Array) -> Array:

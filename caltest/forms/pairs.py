@@ -101,13 +101,6 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         sizes = [w.size() * (1.0 if A is None else np.abs(A).max()) for w, A in self.kernel_terms]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
 
-    def seconds(self, draws: int) -> float:
-        n, m = map(float, self.probs.shape)
-        if self._chain is not None:
-            return base.LABEL * draws * n
-        pairs = len(self.kernel_terms) * 0.5 * n**2
-        return base.PAIR * pairs * (2.0 * m + draws)  # a coordinate of the distance takes two
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
         if self._chain is not None:
@@ -149,7 +142,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
             _loops.chain_sums_of_signs(signs, codes, d, chain.decay, sums)
             return np.asarray(4.0 * scale * sums + constant)
 
-        return Signed(of_signs, clusters.count, True, self.resolution, 1, base.LABEL * len(d))
+        return Signed(of_signs, clusters.count, True, self.resolution)
 
     @property
     def is_u_statistic(self) -> bool:  # type: ignore[override]

@@ -125,7 +125,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
             _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
             return self._finished(lowest, highest)
 
-        return Signed(of_signs, clusters.count, True, self.resolution, 1, self.seconds(1))
+        return Signed(of_signs, clusters.count, True, self.resolution)
 
     def _finished(self, lowest: Array, highest: Array) -> Array:
         return apart(lowest, highest, self.functional) / self._total
@@ -186,9 +186,6 @@ class RisingBins(Form):
     def resolution(self) -> float:
         """Rounding of a norm of mean residuals."""
         return 2.0 * ROUNDING
-
-    def seconds(self, draws: int) -> float:
-        return base.LABEL * draws * len(self.chances)
 
     @cached_property
     def _groups(self) -> tuple[Places, Places, Array, Array]:

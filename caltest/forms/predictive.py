@@ -484,9 +484,6 @@ class WavePairs(NumberForm):
     def resolution(self) -> float:
         return ROUNDING * self.scale * float(self.waves.squares.sum()) * self.law.n_samples
 
-    def seconds(self, draws: int) -> float:
-        return base.FEATURE * draws * self.law.n_samples * self.waves.size
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         cut = blocks(len(labels), max(1, _HELD // self.waves.size))
         return np.concatenate([super(WavePairs, self).of_labels(labels[part]) for part in cut])

@@ -14,7 +14,6 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import Places
 from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, HasChiSquare, Labels, OneByOne
 
-_FIT = 3e-7  # seconds that a row takes in the fit of one label vector
 _EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
 # Of the climb: steps, what keeps them finite, and where it ends.
 _MOST_STEPS, _RIDGE, _CLOSE, _LEAST_STEP = 200, 1e-14, 1e-15, 1e-10
@@ -166,10 +165,6 @@ class WeightedRecalibration(OneByOne):
     def resolution(self) -> float:
         """Rounding of two log-likelihoods."""
         return ROUNDING * float(len(self.probs) - self.logits.logs.min(axis=1, initial=0.0).sum())
-
-    def seconds(self, draws: int) -> float:
-        """Return how long a fit for every label vector takes."""
-        return _FIT * draws * len(self.probs)
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector (n,)."""

@@ -29,7 +29,7 @@ from caltest._sums import WIDE_TILE, Places, blocks
 from caltest._visible import quoted
 from caltest.clusters import Clusters
 from caltest.exceptions import Argument, InputError
-from caltest.forms.base import FEATURE, LABEL, Array, Form, Labels
+from caltest.forms.base import Array, Form, Labels
 from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator
 
@@ -51,9 +51,6 @@ class HasSigns(Form):
     one_by_one: ClassVar[bool] = False
     #: Effective clusters that a bin must hold on average, where every bin counts by itself.
     fewest_of_a_bin: float = 0.0
-
-    def seconds(self, draws: int) -> float:
-        return LABEL * draws * len(getattr(self, "probs", ()))  # those of numbers have none
 
     def cells_of(self, labels: Any) -> Places:
         """Return the columns of ``probs`` that observed labels (n,) stand for: themselves."""
@@ -148,14 +145,10 @@ class Signed(Form):
     even: bool  #: Whether T is the same if all signs are turned.
     rounding: float  #: How far two evaluations of one value may differ.
     width: int = 1  #: Numbers that are held a draw.
-    of_a_draw: float = 0.0  #: Seconds that one draw takes one core.
 
     @property
     def resolution(self) -> float:
         return self.rounding
-
-    def seconds(self, draws: int) -> float:
-        return draws * self.of_a_draw
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
@@ -182,7 +175,6 @@ def signed_sums(
     value, if a label that cannot be makes it infinite.
     """
     count, width = sums.shape
-    numbers = float(sums.size if isinstance(sums, np.ndarray) else sums.nnz)
 
     def of_signs(signs: Signs) -> Array:
         values = finish(np.asarray(signs.astype(np.float64) @ sums) + offset)
@@ -192,7 +184,7 @@ def signed_sums(
         values = np.where(np.isfinite(values), values, 0.0)
         return np.where((signs > 0).all(axis=1), impossible, values)
 
-    return Signed(of_signs, count, even, rounding, width, FEATURE * numbers)
+    return Signed(of_signs, count, even, rounding, width)
 
 
 def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> Signed:
@@ -216,8 +208,7 @@ def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> 
             products += np.einsum("bg,bg->b", above, numbers[:, columns])
         return np.asarray(2.0 * scale * products + constant)
 
-    count, entries = pairs.shape[0], float(pairs.size if dense else pairs.nnz)
-    return Signed(of_signs, count, True, rounding, count, FEATURE * entries)
+    return Signed(of_signs, pairs.shape[0], True, rounding, pairs.shape[0])
 
 
 # ------------------------------------------------------------------ comonotone labels

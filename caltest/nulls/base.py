@@ -239,10 +239,6 @@ class Null(ABC):
         """Say what the p-value is worth for a form, where that depends on it."""
         return self.guarantee
 
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return to the values of how many label vectors its work amounts, about."""
-        return n_resamples if self.resamples else 1
-
     @abstractmethod
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""

@@ -351,10 +351,6 @@ class ComonotoneLabels(_OfSums):
         """Say "bound" where it is guaranteed."""
         return "bound" if self.guaranteed else self.guarantee
 
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of draws."""
-        return 1 if self.guaranteed else n_resamples
-
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
         if self.guaranteed:
@@ -419,10 +415,6 @@ class OnePerCluster(Null):
     assumption = "none: clusters are independent of each other, that is all"
     requires = "any statistic"
     of_clusters = True
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return the number of draws."""
-        return self.choices * n_resamples
 
     def answer_completed(self, question: Question) -> Answer:
         """Return the p-value, of which every choice takes all completions."""

@@ -177,7 +177,6 @@ _MANY_STEPS = 400.0  # unlikely labels from where the steps of that dimension ar
 _GAP = 0.3  # spread about the steps, in steps, from where there are no gaps
 _MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
 _WORTH_A_NOTE = 0.05  # error of a skewness
-_MOMENTS = 40  # draws that take as long as the moments of pairs
 
 
 @options()
@@ -211,10 +210,6 @@ class ConditionalMoments(Null):
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say that it is exact where the statistic counts."""
         return "exact" if lattice_terms(form) is not None else self.guarantee
-
-    def label_vectors(self, n_resamples: int) -> int:
-        """Return what second and third moments of pairs take, if they are what is asked for."""
-        return _MOMENTS
 
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from caltest._arguments import options, takes
 from caltest._numbers import counted
-from caltest._parallel import Workers, announce
+from caltest._parallel import Workers
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.data import Rows
@@ -137,12 +137,10 @@ class Statistic(ABC):
         facts = {"draws": Argument("n_resamples"), "moments": Argument("null", "moments")}
         return Phrase("fewer draws ({draws}) take less, and {moments} needs none where it fits", facts)
 
-    def announce(
-        self, seconds: float, n_samples: int, workers: Workers, null: str | None = None
-    ) -> None:
-        """Say so, before it starts, where it will take long."""
+    def by(self, workers: Workers, n_samples: int, null: str | None = None) -> Workers:
+        """Return workers who say so where it takes long."""
         by = "" if null is None else f", by the null {null!r},"
-        announce(f"{self.name!r} of {counted(n_samples, 'row')}{by}", seconds, workers, self.faster)
+        return workers.doing(f"{self.name!r} of {counted(n_samples, 'row')}{by}", self.faster)
 
     @property
     def notes(self) -> tuple[str, ...]:
