@@ -145,27 +145,6 @@ def width() -> int:
     return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
 
 
-def page(
-    title: str,
-    rows: Iterable[tuple[str, str]],
-    *blocks: list[str],
-    notes: Iterable[str | Premise] = (),
-    headline: str = "",
-    brief: str = "",
-) -> Page:
-    """Return a summary: a title, a table of names and texts, and blocks with a blank line before each.
-
-    Premises in doubt come first, other notes last. A block is lines, such as those of a paragraph;
-    empty ones are left out.
-    """
-    rows, noted = tuple(rows), _told(notes)
-    doubts = [each for each in noted if each.startswith("In doubt: ")]
-    lines = [title, *(each for name, text in rows for each in row(name, text))]
-    for block in (*map(_noted, doubts), *blocks, *map(_noted, noted[len(doubts) :])):
-        lines += ["", *block] if block else []
-    return _page(lines, rows, noted, about=title, answer=headline, headline=headline, brief=brief)
-
-
 def laid_out(
     story: Story,
     rows: Sequence[tuple[str, str]],

@@ -45,13 +45,8 @@ ICONS = {
 
 def plural(noun: str, count: int = 2) -> str:
     """Return one or several of a noun."""
-    return (
-        noun
-        if count == 1
-        else {"class": "classes", "half": "halves", "probability": "probabilities"}.get(
-            noun, f"{noun}s"
-        )
-    )
+    several = {"class": "classes", "half": "halves", "probability": "probabilities"}
+    return noun if count == 1 else several.get(noun, f"{noun}s")
 
 
 def many(count: int) -> str:

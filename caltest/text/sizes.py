@@ -211,8 +211,9 @@ def farthest(of: View | Part | Rest, audit: Audit) -> str:
 
 def enough(of: View | Rest, audit: Audit) -> str:
     """Return how many rows would settle it; of rows in clusters, how many clusters like these."""
-    rows = f"{about(of.rows_needed or 0)} {rows_called(audit)}s"
-    return rows if audit.clusters is None else f"{rows} in more clusters"
+    if of.clusters_needed is not None:
+        return f"{about(of.clusters_needed)} clusters like these"
+    return f"{about(of.rows_needed or 0)} {rows_called(audit)}s"
 
 
 def about(count: int) -> str:
