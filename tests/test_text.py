@@ -10,7 +10,8 @@ from pages import page as docs_page
 
 from caltest import auditing
 from caltest.report import to_html
-from caltest.text import page, paragraph, row, sizes, summaries, vocabulary
+from caltest.story import Story
+from caltest.text import laid_out, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
 TOP = auditing.View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
@@ -76,8 +77,10 @@ def test_lines_are_not_broken_at_hyphens():
 
 
 def test_a_page_is_lines_that_obey_nobody():
-    text = page("Title", [("rows", "a\nb")], "", ["  x::y", "::error::z"], notes=["one\x1b"])
-    assert text == "Title\n  rows       a\\nb\n\n  x::y\n\\x3a:error::z\n\nNote: one\\x1b"
+    lead = dict.fromkeys(("about", "chip", "why", "headline", "size", "brief"), "")
+    blocks = [["  x::y", "::error::z"]]
+    text = laid_out(Story("found"), [("rows", "a\nb")], blocks, [], ["one\x1b"], **lead)
+    assert text == "\n  x::y\n\\x3a:error::z\n\n  rows       a\\nb\n\nNote: one\\x1b"
 
 
 def test_the_glossary_of_reports_is_that_of_the_site():
