@@ -15,7 +15,7 @@ more row that says "no change", so that a class without an event has a finite sh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -107,47 +107,37 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
     uncertainty = event_rate * (1.0 - event_rate)
     of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
-    line, statistic = line or recalibration_of(view), ECE().fitted(view.rows)
-    two = whole.rows.n_classes == 2
+    terms = brier, max(brier - calibrated, 0.0), max(uncertainty - calibrated, 0.0), uncertainty
+    line, ece = line or recalibration_of(view), ECE().fitted(view.rows).given(view.rows)
     others = of_scores - events  # pairs of an event and another row; ties count half
     pairs = float(events.sum() * others.sum())
     auc = float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
-    smooth = _distances(ordered, y[order]) if view.rows.are_alike else None
-    ici = e50 = e90 = None
-    if smooth is not None:
-        ici, (e50, e90) = float(smooth.mean()), np.quantile(smooth, (0.5, 0.9)).tolist()
-    return UsualNumbers(
-        lens=lens,
-        ece=statistic.given(view.rows).value(view.labels),
-        brier=brier,
-        miscalibration=max(brier - calibrated, 0.0),
-        discrimination=max(uncertainty - calibrated, 0.0),
-        uncertainty=uncertainty,
-        log_loss=float(-w @ np.log(np.maximum(of_label, _LEAST))),
-        auc=auc if two else None,
-        accuracy=None if two else event_rate,
-        slope=line.slope,
-        intercept=line.in_the_large,
-        ici=ici,
-        e50=e50,
-        e90=e90,
-        observed_to_expected=event_rate / float(w @ p) if w @ p > 0.0 else float("nan"),
-    )
+    ranked = (auc, None) if whole.rows.n_classes == 2 else (None, event_rate)
+    log_loss = float(-w @ np.log(np.maximum(of_label, _LEAST)))
+    smooth = _distances(ordered, y[order]) if view.rows.are_alike else (None, None, None)
+    ratio = event_rate / float(w @ p) if w @ p > 0.0 else float("nan")
+    given: tuple[Any, ...] = (*ranked, line.slope, line.in_the_large, *smooth, ratio)
+    return UsualNumbers(lens, ece.value(view.labels), *terms, log_loss, *given)
 
 
-def _distances(p: Array, y: Array) -> Array | None:
-    """Return how far ordered predictions are from a loess curve, of all rows or of every k-th."""
+def _distances(p: Array, y: Array) -> tuple[float, float, float] | tuple[None, None, None]:
+    """Return how far ordered predictions are from a loess curve: mean, median, 90th percentile.
+
+    The curve is that of all rows, or of every k-th.
+    """
     from statsmodels.nonparametric.smoothers_lowess import lowess
 
     step = max(1, -(-len(p) // _MOST_SMOOTHED))
     if p[0] == p[-1]:
-        return np.full(1, abs(float(p[0]) - float(y.mean())))
+        return (abs(float(p[0]) - float(y.mean())),) * 3
     p, y = p[step // 2 :: step], y[step // 2 :: step]
     delta = _STEP * float(p[-1] - p[0])
     with np.errstate(all="ignore"):  # of few different predictions there is no curve
         curve = lowess(y, p, frac=_SPAN, it=0, delta=delta, return_sorted=False)
     found = np.abs(np.clip(curve, 0.0, 1.0) - p)
-    return found if np.isfinite(found).all() else None
+    if not np.isfinite(found).all():
+        return None, None, None
+    return float(found.mean()), *np.quantile(found, (0.5, 0.9)).tolist()
 
 
 # ------------------------------------------------------------------ in units of the outcome
@@ -297,10 +287,8 @@ class PosteriorSize:
         if size >= _FEWEST_DRAWS:  # less what L normal draws leave open of their mean and variance
             squares = (r - mean) ** 2 * (size - 3) / (size - 1) - 1.0 / size
             middle, width = float(squares.mean()), half * float(squares.std(ddof=1)) / n**0.5
-            low, near, high = (
-                max(each, 0.0) ** 0.5 for each in (middle - width, middle, middle + width)
-            )
-            factor = low, near, high
+            around = middle - width, middle, middle + width
+            factor = tuple(max(each, 0.0) ** 0.5 for each in around)
         return cls(shift=(-mean - reach, -mean, -mean + reach), factor=factor, **known)
 
     @classmethod
@@ -464,59 +452,18 @@ def remedies(
     units = np.arange(len(labels)) if rows.clusters is None else rows.clusters
     numbers = np.unique(units, return_inverse=True)[1]
     fold = (stream.permutation(numbers.max() + 1) % _FOLDS)[numbers]
-    tried = _Trial(
-        rows, labels, fold, numbers, about, dict(islice(shown.items(), _MOST_LEFT)), places, limit
-    )
-    found, losses = [], []
-    for in_group in (False, True) if about.places is not None else (False,):
-        if in_group and tried.member(about).sum() < _FEWEST:
-            continue
-        for kind in KINDS:
-            if kind in ("isotonic", "order") and rows.n_classes > _MOST_ISOTONIC:
-                continue
-            remedy, loss = tried.remedy(kind, in_group)
-            found.append(remedy)
-            losses.append(loss)
-    best = _chosen(found, losses, tried)
-    return tuple(replace(each, chosen=k == best) for k, each in enumerate(found))
+    some = dict(islice(shown.items(), _MOST_LEFT))
+    trial = _Trial(rows, labels, fold, numbers, about, some, places, limit)
+    few = rows.n_classes <= _MOST_ISOTONIC
+    kinds = [kind for kind in KINDS if few or kind not in ("isotonic", "order")]
+    apart = about.places is not None and trial.member(about).sum() >= _FEWEST
+    tried = [trial.remedy(kind, own) for own in (False, True)[: 1 + apart] for kind in kinds]
+    best = trial.best(tried)
+    return tuple(replace(each, chosen=best is not None and each is best[0]) for each, _ in tried)
 
 
-def _chosen(found: list[Remedy], losses: list[Array], tried: _Trial) -> int | None:
-    """Return the place of the remedy to advise; None if none helps."""
-    before = tried.left(tried.rows.probs)[1]
-    least = min(each.excess for each in found)
-    if least >= before:  # the limit tells nothing: none brings more inside than there is
-        best = _simplest(range(len(found)), found, losses, tried)
-        if best is not None and found[best].leaves:  # an error of the group that one of it does not
-            inside = [k for k, each in enumerate(found) if each.in_group and not each.leaves]
-            own = _simplest(inside, found, losses, tried)
-            best = best if own is None else own
-        return best
-    enough = [k for k, each in enumerate(found) if each.excess == least]
-    return _simplest(enough, found, losses, tried, start=enough[0])
-
-
-def _simplest(
-    those: Iterable[int],
-    found: list[Remedy],
-    losses: list[Array],
-    tried: _Trial,
-    start: int | None = None,
-) -> int | None:
-    """Return the place of the simplest that none gains clearly more than; else ``start``."""
-    best = start
-    for k in those:
-        remedy = found[k]
-        if not remedy.clear:
-            continue
-        if best is not None and best != k:
-            more, error = tried.mean(losses[best] - losses[k])
-            both = {found[best].name, remedy.name} == {"temperature", "shift"}
-            both &= tried.rows.n_classes == 2 and found[best].in_group == remedy.in_group
-            if more <= (0.0 if both else _CLEAR * error):  # both have one parameter
-                continue
-        best = k
-    return best
+#: A remedy, and the log loss of every row with it.
+Tried: TypeAlias = tuple[Remedy, Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,9 +497,8 @@ class _Trial:
         found = []
         for key, look in self.shown.items():
             scores, labels, w = self.through(look, probs)
-            mean = float(w @ scores) / max(float(w.sum()), np.finfo(float).tiny)
-            error = float(w @ (scores - labels)) / max(float(w.sum()), np.finfo(float).tiny)
-            found.append((key, mean, error))
+            total = max(float(w.sum()), np.finfo(float).tiny)
+            found.append((key, float(w @ scores) / total, float(w @ (scores - labels)) / total))
         beyond = [abs(error) for _, mean, error in found if self.limit.exceeded(mean, error)]
         return tuple(found), max(beyond, default=0.0)
 
@@ -563,26 +509,53 @@ class _Trial:
         sums = np.bincount(self.unit, w * (values - found))
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
 
-    def remedy(self, kind: Kind, in_group: bool) -> tuple[Remedy, Array]:
+    def remedy(self, kind: Kind, in_group: bool) -> Tried:
         """Cross-fit a remedy; return it with the log loss of every row."""
         probs, changed = self.rows.probs, self.rows.probs.copy()
         inside = self.member(self.about) if in_group else np.ones(len(self.labels), bool)
         slopes = []
         for k in range(_FOLDS):
             train, apply = inside & (self.fold != k), inside & (self.fold == k)
-            if not apply.any() or not train.any():
-                continue
-            mend, slope = fit(kind, probs[train], self.labels[train], self.rows.weights[train])
-            changed[apply] = mend(probs[apply])
-            slopes.append(slope)
+            if apply.any() and train.any():
+                mend, slope = fit(kind, probs[train], self.labels[train], self.rows.weights[train])
+                changed[apply] = mend(probs[apply])
+                slopes.append(slope)
         each = np.arange(len(self.labels)), self.labels
         held, loss = (-np.log(np.maximum(table[each], _SMALLEST)) for table in (probs, changed))
         before, _, off_before, _ = self._errors(probs)
         after, after_se, off_after, chance = self._errors(changed)
         mean = float(np.mean(slopes)) if "temperature" in kind else None
-        gain, gain_se = self.mean(held - loss)
-        found = (gain, gain_se, before, after, after_se, off_before, off_after, chance, mean)
-        return Remedy(kind, in_group, *found, len(self.labels), *self.left(changed)), loss
+        errors = before, after, after_se, off_before, off_after, chance
+        gain, left, n = self.mean(held - loss), self.left(changed), len(self.labels)
+        return Remedy(kind, in_group, *gain, *errors, mean, n, *left), loss
+
+    def best(self, tried: Sequence[Tried]) -> Tried | None:
+        """Return the remedy to advise; None if none helps."""
+        before = self.left(self.rows.probs)[1]
+        least = min(each.excess for each, _ in tried)
+        if least < before:
+            enough = [pair for pair in tried if pair[0].excess == least]
+            return self._simplest(enough, enough[0])
+        # The limit does not separate them: none brings more inside than there is.
+        best = self._simplest(tried)
+        if best is not None and best[0].leaves:  # an error of the group that one of it does not
+            inside = [pair for pair in tried if pair[0].in_group and not pair[0].leaves]
+            best = self._simplest(inside) or best
+        return best
+
+    def _simplest(self, tried: Iterable[Tried], best: Tried | None = None) -> Tried | None:
+        """Return the simplest that none gains clearly more than; else the one that is there."""
+        for remedy, loss in tried:
+            if not remedy.clear:
+                continue
+            if best is not None and best[0] is not remedy:
+                more, error = self.mean(best[1] - loss)
+                both = {best[0].name, remedy.name} == {"temperature", "shift"}
+                both &= self.rows.n_classes == 2 and best[0].in_group == remedy.in_group
+                if more <= (0.0 if both else _CLEAR * error):  # both have one parameter
+                    continue
+            best = remedy, loss
+        return best
 
     def _errors(self, probs: Array) -> tuple[float, float, float, float]:
         """Return the mean error of the view, its standard error, that of its tenths, and by chance."""
@@ -617,16 +590,16 @@ def _order(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
 
 def _softmax(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
     """Fit a slope, shifts, or both."""
-    with_slope, with_shift = "temperature" in kind, "shift" in kind
     logs, m = np.log(np.maximum(probs, _SMALLEST)), probs.shape[1]
     w, right = weights / weights.sum(), np.zeros_like(probs)
     right[np.arange(len(labels)), labels] = 1.0
-    held = 1.0 / len(labels)
+    held, start = 1.0 / len(labels), np.append(1.0, np.zeros(m))  # the slope, then shifts
+    free = np.append("temperature" in kind, np.full(m, "shift" in kind))
 
     def split(flat: Array) -> tuple[float, Array]:
-        slope = float(flat[0]) if with_slope else 1.0
-        shift: Array = flat[with_slope:] if with_shift else np.zeros(m)
-        return slope, shift
+        found = start.copy()
+        found[free] = flat
+        return float(found[0]), found[1:]
 
     def loss(flat: Array) -> tuple[float, Array]:
         slope, shift = split(flat)
@@ -634,12 +607,11 @@ def _softmax(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[
         normed = scores - logsumexp(scores, axis=1, keepdims=True)
         held_back = held * ((slope - 1.0) ** 2 + float(shift @ shift)) / 2
         gap = w[:, None] * (np.exp(normed) - right)
-        of_slope = [float((gap * logs).sum()) + held * (slope - 1.0)] if with_slope else []
-        of_shift = gap.sum(axis=0) + held * shift if with_shift else []
-        return held_back - float(w @ normed[right == 1.0]), np.append(of_slope, of_shift)
+        of_slope = float((gap * logs).sum()) + held * (slope - 1.0)
+        both = np.append(of_slope, gap.sum(axis=0) + held * shift)
+        return held_back - float(w @ normed[right == 1.0]), both[free]
 
-    start = np.append([1.0] if with_slope else [], np.zeros(m) if with_shift else [])
-    slope, shift = split(minimize(loss, start, jac=True, method="L-BFGS-B").x)
+    slope, shift = split(minimize(loss, start[free], jac=True, method="L-BFGS-B").x)
 
     def mend(more: Array) -> Array:
         scores = slope * np.log(np.maximum(more, _SMALLEST)) + shift

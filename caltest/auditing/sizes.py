@@ -54,12 +54,10 @@ def cut(scores: Array, whole: bool) -> Cut:
     last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1) + 1  # where ties end
     ends = []
     for parts in _WHOLE if whole else _GROUP:
-        if len(scores) < parts * _FEWEST:
-            continue
         wanted = np.arange(1, parts + 1) * len(scores) / parts
         near = np.searchsorted(last, wanted - 1e-9)  # the first end of ties at or after
         found = np.unique(last[np.minimum(near, len(last) - 1)])
-        if len(found) > 1:
+        if len(found) > 1 and len(scores) >= parts * _FEWEST:
             ends.append((parts, found))
     return Cut(order, tuple(ends))
 
@@ -114,18 +112,19 @@ class Design:
         """Return that of some rows."""
         if rows is None:
             return self
-        given: tuple[Any, ...] = (self.clusters, self.scores, self.kept)
-        clusters, scores, kept = (None if each is None else each[rows] for each in given)
-        return Design(self.weights[rows], clusters, scores, kept, self.stretch, self.guaranteed)
+        names = ("weights", "clusters", "scores", "kept")
+        given: dict[str, Any] = {name: getattr(self, name) for name in names}
+        some = {name: each[rows] for name, each in given.items() if each is not None}
+        return replace(self, **some)
 
     def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
-        own, all_rows = self.at(look.places), self.scores
+        own = self.at(look.places)
         if own.stretch != 1.0:
             return own.of_scores(look.scores())
-        if all_rows is None or own.scores is None or own.kept is None:
+        if own.scores is None or own.kept is None:
             return own
-        other = look.sample(np.ones(len(all_rows), dtype=np.intp)).labels == 0
+        other = look.sample(np.ones(len(self.weights), dtype=np.intp)).labels == 0
         kept = np.where(other[:, None], own.kept[:, ::-1], own.kept)
         return replace(own, scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
 
@@ -148,8 +147,8 @@ class Design:
 
     def counts(self, labels: NDArray[np.integer]) -> Array:
         """Return what rows count in the population."""
-        w = self.weights
-        return w if self.kept is None else w / self.kept[np.arange(len(w)), labels]
+        kept = 1.0 if self.kept is None else self.kept[np.arange(len(labels)), labels]
+        return self.weights / kept
 
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
@@ -395,35 +394,35 @@ class Sizes:
         family = Family.of(level, len(cuts) + n_rests, n_parts)
         return cls(design, level, family, cuts, limit)
 
-    def interval(
-        self,
-        look: Look,
-        seen: Sample,
-        labels: NDArray[Any],
-        level: float,
-        *,
-        carried: float | None = None,
-        inner: bool = False,
-    ) -> tuple[float, float, float, float]:
-        """Return the predicted and the observed rate, and the interval of the error.
+    def intervals(
+        self, look: Look, seen: Sample, labels: NDArray[Any], *levels: float
+    ) -> tuple[float, list[tuple[float, ...]]]:
+        """Return how many clusters carry the error, and at each level its interval.
 
-        Where outcomes may equal a quantile there are two counts, of the closed and of the open event:
-        what is claimed holds for one between them. The observed rate is then the one between both that
-        is nearest to the predicted one, and the interval has the outer ends of both, or the ``inner``.
-        How many clusters carry the error is ``carried``, if it is known.
+        That is the predicted and the observed rate, the outer ends, and the inner ones. Where outcomes
+        may equal a quantile there are two counts, of the closed and of the open event: what is claimed
+        holds for one between them. The observed rate is then the one between both that is nearest to
+        the predicted one. Else inner ends are the outer ones.
         """
         design, scores, view = self.design.of_look(look), seen.rows.probs[:, 1], look.view()
-        carried = design.carried(scores) if carried is None else carried
-        by_t = carried >= enough_clusters(level)
-        predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
-        if view.see_open is not None:
-            opened = view.opened.sample(labels).labels
-            _, least, low_open, high_open = design.interval(scores, opened, level, by_t)
-            observed = min(max(predicted, least), observed)
-            error = predicted - observed
-            inner_ends = min(low_open, error), max(high, error)
-            low, high = inner_ends if inner else (low, high_open)
-        return predicted, observed, low, high
+        carried, found = design.carried(scores), list[tuple[float, ...]]()
+        opened = None if view.see_open is None else view.opened.sample(labels).labels
+        for level in levels:
+            by_t = carried >= enough_clusters(level)
+            predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
+            inner = low, high
+            if opened is not None:
+                _, least, low_open, high_open = design.interval(scores, opened, level, by_t)
+                observed = min(max(predicted, least), observed)
+                error = predicted - observed
+                inner, high = (min(low_open, error), max(high, error)), high_open
+            found.append((predicted, observed, low, high, *inner))
+        return carried, found
+
+    def facts(self, predicted: float, observed: float, joint: Any, own: Any) -> dict[str, Any]:
+        """Return a mean error with both intervals, and whether it is inside; None without a limit."""
+        means = {"predicted": predicted, "observed": observed, "low": joint[0], "high": joint[1]}
+        return means | self.limit.of_own(predicted, *own)
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
@@ -438,14 +437,12 @@ class Sizes:
 
     def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error with both intervals, and whether its own is inside the limit."""
-        design, chances = self.design.of_look(look), seen.rows.probs[:, 1]
-        carried, of_view, own = design.carried(chances), self.family.of_view, self.own_level
-        joint = self.interval(look, seen, labels, of_view, carried=carried)
-        mean, _, *ends = self.interval(look, seen, labels, own, carried=carried, inner=True)
-        means = dict(zip(("predicted", "observed", "low", "high"), joint, strict=True))
-        by_t = carried >= enough_clusters(own)
-        missed = design.could_miss(chances, self.level) if by_t else None
-        return means | {"exact": not by_t, "could_miss": missed} | self.limit.of_own(mean, *ends)
+        levels, missed = (self.family.of_view, self.own_level), None
+        carried, (joint, own) = self.intervals(look, seen, labels, *levels)
+        if carried >= enough_clusters(self.own_level):
+            missed = self.design.of_look(look).could_miss(seen.rows.probs[:, 1], self.level)
+        sizes = self.facts(joint[0], joint[1], joint[2:4], own[4:])
+        return sizes | {"exact": missed is None, "could_miss": missed}
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -464,8 +461,7 @@ class Sizes:
             found: Iterable[Any]  # predicted, and the interval of the error
             if self.design.plain and all(look.scope.shown.see_open is None for look in looks):
                 counts = {look: look.count(labels) for look in {*looks, *(of for _, of in rests)}}
-                parts = [counts[look] for look in looks]
-                parts += [counts[of] - counts[own] for own, of in rests]
+                parts = [*map(counts.get, looks), *(counts[of] - counts[own] for own, of in rests)]
                 rows, stated, events = np.array(parts).T
                 least, most = mean_bounds(rows, events, level)
                 mean = stated / rows
@@ -475,13 +471,9 @@ class Sizes:
                 continue
             else:
                 wholes = [*looks, *(of.without(own) for own, of in rests)]
-                sized = (self.interval(x, x.sample(labels), labels, level, inner=True) for x in wholes)
-                found = ((mean, low, high) for mean, _, low, high in sized)
-            far = [
-                max(-low, high)
-                for mean, low, high in found
-                if self.limit.place(mean, low, high) != "inside"
-            ]
+                sized = (self.intervals(x, x.sample(labels), labels, level) for x in wholes)
+                found = ((own[0], *own[4:]) for _, (own,) in sized)
+            far = [max(-one[1], one[2]) for one in found if self.limit.place(*one) != "inside"]
             skipped[k] = replace(each, inside=not far, most=max(far, default=None))
         return tuple(skipped)
 
@@ -503,12 +495,11 @@ class Sizes:
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return found, None
-        designs = [self.design.of_look(looks[k]) for k in held]
         ways = [self.ways(looks[k], found[k], labels) for k in held]
         wanted, needed = quickest(ways, self.limit, level)
-        for k, design, rows in zip(held, designs, needed, strict=True):
+        for k, rows in zip(held, needed, strict=True):
             if not found[k].inside:
-                clusters = design.clusters_in(rows)
+                clusters = self.design.of_look(looks[k]).clusters_in(rows)
                 found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
         return found, rows_in_all(wanted, self.limit, level)
 
@@ -539,14 +530,11 @@ def rest_of(
         both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
         means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
         predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)
-        events = round(observed * left.rows)
-        low, high = _errors(predicted, left.rows, events, sizes.family.of_view)
-        sized: Any = {"predicted": predicted, "observed": observed, "low": low, "high": high}
-        own = _errors(predicted, left.rows, events, sizes.own_level)
-        sized |= sizes.limit.of_own(predicted, *own)
+        given = predicted, left.rows, round(observed * left.rows)
+        ends = (_errors(*given, level) for level in (sizes.family.of_view, sizes.own_level))
+        sized = sizes.facts(predicted, observed, *ends)
     else:
-        look = left.remaining
-        sized = sizes.of_mean(look, look.sample(labels), labels)
+        sized = sizes.of_mean(left.remaining, left.remaining.sample(labels), labels)
     sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
     group: Any = part.group
     rest = Rest(part.lens, group, whole.group, left.rows, **sized)

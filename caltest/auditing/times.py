@@ -267,9 +267,8 @@ class SizesOfTimes(Sizes):
         """Return the mean error with both intervals; only strata show it to be inside the limit."""
         risk = self.risks[_key(look)]
         mean, joint, own = risk.predicted, *map(risk.bounds, (self.family.of_view, self.own_level))
-        sizes = {"predicted": mean, "observed": joint.estimate, "unfollowed": risk.unknown}
-        sizes |= {"low": mean - joint.high, "high": mean - joint.low, "exact": False}
-        sizes |= self.limit.of_own(mean, mean - own.high, mean - own.low)
+        ends = ((mean - each.high, mean - each.low) for each in (joint, own))
+        sizes = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
         return sizes | {"inside": sizes["inside"] and risk.strata is not None}
 
     def ways(self, look: Look, sized: Any, labels: NDArray[Any]) -> list[Wanted]:
