@@ -14,6 +14,7 @@ from caltest._arguments import arguments
 from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
+from caltest.auditing import options as usual
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
@@ -24,20 +25,7 @@ from caltest.auditing.groups import (
     notes_on,
     read_groups,
 )
-from caltest.auditing.options import (
-    ALPHA,
-    CANONICAL,
-    DISTRIBUTION,
-    INTERSECTIONS,
-    LENSES,
-    MIN_ROWS,
-    N_RESAMPLES,
-    TOP_LABEL,
-    Lenses,
-    Options,
-    Statistics,
-    call_of,
-)
+from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
@@ -74,7 +62,7 @@ def audit(
     labels: object,
     *,
     groups: object = None,
-    intersections: int = INTERSECTIONS,
+    intersections: int = usual.INTERSECTIONS,
     materiality: float | None = None,
     materiality_ratio: float | None = None,
     event: str | None = None,
@@ -84,15 +72,15 @@ def audit(
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
     logits: bool = False,
-    lenses: Lenses = LENSES,
+    lenses: Lenses = usual.LENSES,
     statistics: Statistics | None = None,
-    alpha: float = ALPHA,
+    alpha: float = usual.ALPHA,
     tolerance: float | None = None,
     rounding: float | None = None,
     correction: str | None = None,
     guaranteed: bool = False,
-    min_rows: int = MIN_ROWS,
-    n_resamples: int = N_RESAMPLES,
+    min_rows: int = usual.MIN_ROWS,
+    n_resamples: int = usual.N_RESAMPLES,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -295,14 +283,12 @@ def audit(
         raise InputError("{argument} is of times until an event; leave it out.", argument="time_unit")
     numbers = sample_of_law(probs, labels, **reading)
     of_classes = numbers is None
-    whole, name_of_event = (
-        named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
-    )
+    whole, called = named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
     given_rows, whole = whole.rows, without_zeros(whole)
     law: Any = whole.rows.law
     if of_times:
         law.event, law.time_unit = event or law.event, time_unit
-        name_of_event = law.event
+        called = law.event
     options = Options.of(law, **asked)
     counting = whole.rows.places
     beside = {"probs": probs, "labels": labels, "weights": weights, "clusters": clusters}
@@ -312,7 +298,9 @@ def audit(
     groupings, afterwards = known_before(groupings, whole)
     of_names = (doubt for each in groupings for doubt in each.doubts)
     doubts = (*afterwards, *by_members, *of_names, *premises_of(whole))
-    levels = not isinstance(law, Survival) or (law.follow_up is None and DISTRIBUTION in options.lenses)
+    levels = not isinstance(law, Survival) or (
+        law.follow_up is None and usual.DISTRIBUTION in options.lenses
+    )
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
@@ -322,23 +310,20 @@ def audit(
     call = call_of(audit, given, own_columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
     if guaranteed and (law.seen is not None or in_clusters):
+        exact, other = Argument("guaranteed", True), Argument("follow_up")
+        what = "censored times whose follow-up is not known"
+        if in_clusters:
+            what, other = "a tolerance or rounding in clusters", Argument("materiality")
         raise InputError(
-            "{all} takes exact bounds alone, and none is known for {what}; give {other} instead, or "
-            "leave out {all}.",
-            all=Argument("guaranteed", True),
-            what="a tolerance or rounding in clusters"
-            if in_clusters
-            else "censored times whose follow-up is not known",
-            other=Argument("materiality" if in_clusters else "follow_up"),
+            f"{exact} takes exact bounds alone, and none is known for {what}; give {other} instead, or "
+            f"leave out {exact}."
         )
     design = replace(Design.of(whole.rows, sampling_rates), guaranteed=guaranteed)
     level, error, draws = options.alpha, options.tolerance, options.n_resamples
     if error is not None and sampling_rates is not None:
         raise InputError(
             "a tolerance is about probabilities of all rows, and these are those of the rows kept; "
-            "leave out {leave}; keep {keep}.",
-            leave=Argument("tolerance", ...),
-            keep=Argument("sampling_rates", ...),
+            f"leave out {Argument('tolerance', ...)}; keep {Argument('sampling_rates', ...)}."
         )
     if (n_clusters := whole.rows.n_clusters) is not None:
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
@@ -346,15 +331,12 @@ def audit(
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
         raise InputError(
             "of rows in clusters only means are tested within a tolerance, or what rounding explains; "
-            "leave out {statistics}, or give {mean}.",
-            statistics=Argument("statistics", ...),
-            mean=Argument("statistics", MEAN.name),
+            f"leave out {Argument('statistics', ...)}, or give {Argument('statistics', MEAN.name)}."
         )
     rests = subtractions(plan.hypotheses, options.min_rows) if error is None else []
     asked_of = [each for _, each in plan.hypotheses] + [MEAN] * len(rests)
-    sides: list[Alternative] = [
-        "two-sided" if error is not None else each.alternatives[0] for each in asked_of
-    ]
+    sides: list[Alternative] = [each.alternatives[0] for each in asked_of]
+    sides = sides if error is None else ["two-sided"] * len(sides)
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
     check_resolution(sides, options.correction, level, draws, all_signs, factor)
@@ -374,9 +356,8 @@ def audit(
             found = answers(values, resolutions, sides, options.correction, level, confirmed)
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
-        bounded = {}
-        if design.plain and of_classes:
-            bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options)
+        plain = design.plain and of_classes
+        bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options) if plain else {}
         if not censored:
             sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
         views = views_of(plan, whole.labels, found, values, bounded, sizes, zero)
@@ -390,11 +371,8 @@ def audit(
             views, left = dict(zip(views, told, strict=False)), told[len(views) :]
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
-    checks = tuple(
-        found.check(h, views[plan.hypotheses[h][0]], plan.hypotheses[h][1], level)
-        for h in order
-        if h < len(plan.hypotheses)
-    )
+    asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
+    checks = tuple(found.check(h, views[look], each, level) for h, look, each in asked_in_order)
     two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
@@ -405,7 +383,7 @@ def audit(
     by = options.materiality if of_classes else None
     rates = [(view.event, view.predicted) for view in views.values() if view.group is None]
     if by and (below := [event for event, rate in rates if rate is not None and rate <= by]):
-        name = (name_of_event or "class 1") if two else below[0]
+        name = (called or "class 1") if two else below[0]
         warnings.append(
             f"Your limit of {points(by)} is larger than the mean prediction of "
             f"{name if len(below) == 1 else f'{len(below)} classes'}, so "
@@ -415,13 +393,14 @@ def audit(
     line = recalibration_of(whole) if two and p <= level and design.plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
+    powerful = p > level and design.plain
     audited = Audit(
         pvalue=p,
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
         skipped=skipped,
-        event=name_of_event,
+        event=called,
         time_unit=time_unit,
         lenses=tuple(name for name in options.lenses if name in examined),
         groups=plan.columns,
@@ -435,9 +414,7 @@ def audit(
         zeros=advice_on_zeros(whole.rows) if of_classes and impossible else "",
         recalibration=line,
         rows_in_all=in_all,
-        sensitivity=(
-            None if p <= level or not design.plain else sensitivity(plan, found, values, level)
-        ),
+        sensitivity=sensitivity(plan, found, values, level) if powerful else None,
         sampled=sampling_rates is not None,
         times=curves_of(whole, plan.looks) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,
@@ -459,10 +436,8 @@ def audit(
         return replace(audited, units=InUnits.of(rows, outcomes, at, level))
     if not audited.rejected or look is None or audited.usual is None:
         return audited
-    named = [each.of.key for each in audited.story.named if each.kind == "mean"]
-    shown = {key: by_key[key] for key in named}
-    tried = remedies(whole, look, shown, options.limit, options.seed)
-    return replace(audited, remedies=tried)
+    shown = {each.of.key: by_key[each.of.key] for each in audited.story.named if each.kind == "mean"}
+    return replace(audited, remedies=remedies(whole, look, shown, options.limit, options.seed))
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:

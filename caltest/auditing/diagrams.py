@@ -59,9 +59,9 @@ def views_of(
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    bands, classes = {}, plan.looks[0].scope.whole.n_classes is not None
-    if design.plain and classes:
-        bands = bands_of(plan.looks, bounded, chosen, level)
+    classes = plan.looks[0].scope.whole.n_classes is not None
+    drawn = chosen if design.plain and classes else ()
+    bands = bands_of(plan.looks, bounded, drawn, level)
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
@@ -176,9 +176,8 @@ def bins_of(probs: Array) -> NDArray[np.intp]:
 
 def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
     """Return the reliability diagram of one probability, with a band of its bins."""
-    curve = reliability_curve(
-        Rows(Classes(sample.rows.probs)), sample.labels, _binning(len(sample.labels))
-    )
+    rows, labels = Rows(Classes(sample.rows.probs)), sample.labels
+    curve = reliability_curve(rows, labels, _binning(len(labels)))
     parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
     return Reliability(*(tuple(part.tolist()) for part in parts))
 
@@ -188,10 +187,8 @@ def cumulative(sample: Sample, band: float) -> Cumulative:
     scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
     places = np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp)
     kept = np.union1d(places, [np.abs(path).argmax()])
-    shares, predictions, differences = (
-        tuple(each[kept].tolist()) for each in (share, scores, path + 0.0)
-    )
-    return Cumulative(shares, predictions, differences, float(band))
+    shares, stated, values = (tuple(each[kept].tolist()) for each in (share, scores, path + 0.0))
+    return Cumulative(shares, stated, values, float(band))
 
 
 def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
@@ -289,11 +286,8 @@ def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
 def coverage_of(audit: Audit, view: View) -> list[View]:
     """Return what is stated of the same numbers and rows as a view: its intervals, or else all."""
     entry, _ = within(view.lens)
-    beside = [
-        each
-        for each in audit.views
-        if each.low is not None and each.group == view.group and within(each.lens)[0] == entry
-    ]
+    here = (each for each in audit.views if each.low is not None and each.group == view.group)
+    beside = [each for each in here if within(each.lens)[0] == entry]
     intervals = [each for each in beside if within(each.lens)[1].startswith("interval:")]
     return sorted(intervals if len(intervals) > 1 else beside, key=lambda each: each.predicted or 0.0)
 
@@ -302,10 +296,8 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
     """Draw how often what was stated of numbers was observed: a dot each, with its interval."""
     x, y = [view.predicted or 0.0 for view in views], [view.observed or 0.0 for view in views]
     axis = pictures.axis_of_probabilities([0.0, 1.0])
-    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
-    marks += pictures.with_intervals(
-        x, y, [each.true_rates for each in views], [v in shown for v in views]
-    )
+    ends, bad = [each.true_rates for each in views], [each in shown for each in views]
+    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y), *pictures.with_intervals(x, y, ends, bad)]
     of_x, of_y = "stated probability", "observed share"
     if all(":interval:" in f":{view.lens.split('/')[-1]}" for view in views):
         of_x, of_y = "stated probability of the interval", f"share of {outcomes} in it"
@@ -340,11 +332,9 @@ def ticks(axis: Axis, limits: tuple[float, float] | None) -> tuple[tuple[float, 
     ends = tuple(zip(limits, texts, strict=True))
     if axis.at(limits[1]) - axis.at(limits[0]) < _APART:
         ends = ((1.0 if ratio else 0.0, texts[1] if ratio else f"±{texts[1][1:]}"),)
-    others = [
-        (value, label)
-        for value, label in axis.marks
-        if all(abs(axis.at(value) - axis.at(end)) >= _APART for end, _ in ends)
-    ]
+    others = axis.marks
+    for end, _ in ends:
+        others = tuple(each for each in others if abs(axis.at(each[0]) - axis.at(end)) >= _APART)
     return tuple(sorted([*ends, *others]))
 
 
@@ -402,26 +392,14 @@ def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
         f"{number(float(np.median(draws)))}, largest {number(float(draws[-1]))}; of the observed "
         f"{outcomes} {number(observed)}, which {reached:,} reach."
     )
-    return SimpleNamespace(
-        picture=among_draws(
-            draws,
-            observed,
-            f"your {outcomes}: {number(observed)}",
-            "strongest evidence of any check",
-            bad=audit.rejected,
-            ends=(0.0, end),
-            far=far,
-            limit=limit if stands else None,
-        ),
-        label=label,
-        far=far,
-        reached=reached,
-        draws=len(drawn),
-        beyond=len(drawn) - int(np.count_nonzero(draws <= end)),
-        ranked=ranked,
-        doubled=audit.pvalue > (1.0 + 1e-9) * rank,
-        settled=audit.impossible > 0 and audit.pvalue < (1.0 - 1e-9) * rank,
-    )
+    texts = f"your {outcomes}: {number(observed)}", "strongest evidence of any check"
+    how: Any = {"bad": audit.rejected, "ends": (0.0, end), "limit": limit if stands else None}
+    picture = among_draws(draws, observed, *texts, far=far, **how)
+    beyond = len(drawn) - int(np.count_nonzero(draws <= end))
+    counts = {"reached": reached, "draws": len(drawn), "beyond": beyond}
+    settled = audit.impossible > 0 and audit.pvalue < (1.0 - 1e-9) * rank
+    kinds = {"ranked": ranked, "doubled": audit.pvalue > (1.0 + 1e-9) * rank, "settled": settled}
+    return SimpleNamespace(picture=picture, label=label, far=far, **counts, **kinds)
 
 
 def among_draws(
@@ -432,22 +410,17 @@ def among_draws(
     low, end = ends
     counts, edges = np.histogram(draws, bins=_COLUMNS, range=ends)
     x, y = pictures.axis_between(low, end), Axis(0.0, 1.0, ())
-    marks = [GRID, Mark("columns", "bar", edges, counts / max(counts)), _level("axis", low, end)]
+    bars = Mark("columns", "bar", edges, counts / max(counts))
+    marks = [GRID, bars, Mark("line", "axis", (low, end), (0.0, 0.0))]
     if far:
         x = replace(x, high=low + (end - low) / _ROOM)
         zigzag = end + 0.015 * (end - low) * np.arange(4)
         marks.append(Mark("line", "axis", [*zigzag, x.high], (0.0, 0.0, 0.06, 0.0, 0.0)))
         observed = (end + x.high) / 2
-    seen = f"labels {'bad' if bad else 'ok'}"
-    for style, at, name, up in (
-        ("threshold", limit, "rejects beyond", -6),
-        (seen, observed, text, -22),
-    ):
-        if at is not None:
-            marks.append(Mark("line", style, (at, at), (0.0, 1.0)))
-            marks.append(Mark("text", "strong" if style == seen else "", x.at(at), 1.0, (0, up), name))
+    lines = [(f"labels {'bad' if bad else 'ok'}", observed, "strong", text, -22)]
+    if limit is not None:
+        lines.insert(0, ("threshold", limit, "", "rejects beyond", -6))
+    for style, at, of_name, name, up in lines:
+        marks.append(Mark("line", style, (at, at), (0.0, 1.0)))
+        marks.append(Mark("text", of_name, x.at(at), 1.0, (0, up), name))
     return Picture(marks, x, y, of_x)
-
-
-def _level(style: str, start: float, end: float) -> Mark:
-    return Mark("line", style, (start, end), (0.0, 0.0))

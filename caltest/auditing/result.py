@@ -327,9 +327,8 @@ class Audit(Result):
     @property
     def at_most(self) -> float | None:
         """How large the mean error of any view or part is at most; None without an event."""
-        views = [view for view in self.views if view.low is not None]
-        sized = [*views, *(part for view in views for part in view.parts), *self.rests]
-        return max((each.most for each in sized), default=None)
+        sized = [*self._wholes, *(part for view in self.views for part in view.parts)]
+        return max((each.most for each in sized if each.low is not None), default=None)
 
     @property
     def most_of_views(self) -> float:
@@ -378,27 +377,16 @@ class Audit(Result):
         """
         import pandas as pd
 
-        rows = []
-        for check in self.checks:
+        def cells(check: Check) -> tuple[Any, ...]:
             view, group = check.view, check.view.group
-            low, high = check.expected or (float("nan"), float("nan"))
-            cells = {
-                "lens": visible(view.lens),
-                "event": None if view.event is None else visible(view.event),
-                "column": visible(group.column) if group else None,
-                "group": visible(group.value) if group else None,
-                "rows": view.rows,
-                "statistic": visible(check.statistic),
-                "value": check.value,
-                "expected_low": low,
-                "expected_high": high,
-                "pvalue": check.pvalue,
-                "pvalue_low": check.pvalue_interval[0],
-                "pvalue_high": check.pvalue_interval[1],
-                "adjusted": check.adjusted,
-                "found": check.found,
-            }
-            rows.append(cells | {name: getattr(view, name) for name in _OF_VIEWS})
+            where = (group.column, group.value) if group else (None, None)
+            shown = [name and visible(name) for name in (view.lens, view.event, *where)]
+            ends = check.expected or (float("nan"), float("nan"))
+            own = check.pvalue, *check.pvalue_interval, check.adjusted, check.found
+            of_view = [getattr(view, name) for name in _OF_VIEWS]
+            return *shown, view.rows, visible(check.statistic), check.value, *ends, *own, *of_view
+
+        rows = [dict(zip((*_OF_CHECKS, *_OF_VIEWS), cells(each), strict=True)) for each in self.checks]
         return pd.DataFrame(rows)
 
     @arguments(draws=flag)
@@ -435,20 +423,20 @@ class Audit(Result):
         def sized(of: Sized) -> dict[str, Any]:
             return {**plain(of), "error": of.error}
 
+        def left_by(remedy: Remedy) -> list[dict[str, Any]]:
+            names = ("view", "predicted", "error")
+            return [dict(zip(names, (place[key], *own), strict=True)) for key, *own in remedy.left]
+
         numbers = {rest.id: number for number, rest in enumerate(self.rests)}
 
         def found_of(each: Any) -> Any:
             """Return findings and steps as plain data, which point to views and rests."""
             if isinstance(each, Finding):
-                where = each.of
-                return {
-                    "kind": each.kind,
-                    "view": place[where.key] if isinstance(where, View) else None,
-                    "rest": numbers[where.id] if isinstance(where, Rest) else None,
-                    "part": None if each.part is None else [each.part.of, each.part.place],
-                    "side": each.side,
-                    "place": each.place,
-                }
+                where, part = each.of, each.part
+                view = place[where.key] if isinstance(where, View) else None
+                rest = numbers[where.id] if isinstance(where, Rest) else None
+                places = {"view": view, "rest": rest, "part": part and [part.of, part.place]}
+                return {"kind": each.kind, **places, "side": each.side, "place": each.place}
             if isinstance(each, Step):
                 return {"code": each.code, "facts": found_of(dict(each.facts))}
             if isinstance(each, dict):
@@ -462,23 +450,9 @@ class Audit(Result):
             "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
             "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
             "rests": list(map(sized, self.rests)),
-            "skipped": self.skipped,
-            "sensitivity": self.sensitivity,
-            "remedies": [
-                vars(each)
-                | {
-                    "left": [
-                        {"view": place[key], "predicted": predicted, "error": error}
-                        for key, predicted, error in each.left
-                    ]
-                }
-                for each in self.remedies
-            ],
-            "usual": self.usual,
-            "units": self.units,
-            "posterior": self.posterior,
-            "times": self.times,
+            "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
         }
+        data |= {name: getattr(self, name) for name in _PARTS}
         found: dict[str, Any] = plain(data)
         return found
 
@@ -504,6 +478,11 @@ _PLAIN = (
     "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
     "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
     "guaranteed", "could_miss", "time_unit",
+)  # fmt: skip
+_PARTS = ("skipped", "sensitivity", "usual", "units", "posterior", "times")
+_OF_CHECKS = (
+    "lens", "event", "column", "group", "rows", "statistic", "value", "expected_low", "expected_high",
+    "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found",
 )  # fmt: skip
 _OF_VIEWS = (
     "predicted", "observed", "error", "low", "high", "direction", "shape", "at_least_over",

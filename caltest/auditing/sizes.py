@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ class Design:
         apart = self.clusters is None and self.scores is None and self.stretch == 1.0
         return apart and bool((self.weights == 1.0).all())
 
-    def at(self, rows: NDArray[np.intp] | None) -> Design:
+    def at(self, rows: NDArray[np.intp] | None) -> Self:
         """Return that of some rows."""
         if rows is None:
             return self

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,29 +21,15 @@ from scipy.special import ndtri
 
 from caltest._sums import Array
 from caltest._visible import shown_group
+from caltest.auditing import sizes
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks, draw_all
 from caltest.auditing.limits import Wanted
 from caltest.auditing.options import Options
 from caltest.auditing.plan import Hypothesis, Look, Plan
-from caltest.auditing.sizes import (
-    Design,
-    Family,
-    Sizes,
-    binned_error,
-    ends_by_t,
-    enough_clusters,
-    few_carry,
-)
+from caltest.auditing.sizes import Design, Family, Sizes
 from caltest.auditing.views import Count, Curves, Part, Skipped
-from caltest.bounds.intervals import (
-    LARGEST_LEVEL,
-    Sizing,
-    StratifiedRisk,
-    events_bounds,
-    ratio_bounds,
-    risk_bounds,
-    scaled_risk,
-)
+from caltest.bounds import intervals
+from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, StratifiedRisk, scaled_risk
 from caltest.data import Sample
 from caltest.data.rows import effective_number
 from caltest.nulls.base import Trial
@@ -68,11 +54,9 @@ def curves_of(whole: Sample, looks: Sequence[Look] = ()) -> Curves:
         risk, km = law.risk(time), kaplan_meier(ended, event, time)
         early, came = law.until(law.seen, time)
         hazard = risk if law.horizon is not None else law.cumulative_hazard(early)
-        strata = risk_bounds(ended, event, risk, hazard, time)
-        observed: tuple[float, float] | tuple[None, None]
-        if strata is None or strata.unknown or km is None or km.left < _LEFT or time > most:
-            observed = None, None
-        else:
+        strata = intervals.risk_bounds(ended, event, risk, hazard, time)
+        observed: Any = None, None
+        if strata and not strata.unknown and km and km.left >= _LEFT and time <= most:
             observed = strata.limits(LARGEST_LEVEL).estimate, 1.0 - km.survival
         found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
     columns: Any = zip(*found, strict=True)
@@ -128,15 +112,15 @@ class Risk:
         total, whole = self.sums
         whole = max(whole, 1e-300)
         if self.design.plain:
-            low, high = events_bounds(total, level)
-        elif self.design.clusters is not None and self.carried >= enough_clusters(level):
+            low, high = intervals.events_bounds(total, level)
+        elif self.design.clusters is not None and self.carried >= sizes.enough_clusters(level):
             values = self.rows.weights * (self.came - total / whole * self.expected)
             units = effective_number(self.design.sums(self.rows.weights * self.expected**0.5) ** 2)
-            below, above = ends_by_t(self.design, values, 1.0, level, units)
+            below, above = sizes.ends_by_t(self.design, values, 1.0, level, units)
             low, high = max(total - below, 0.0), total + above
         else:
             given = total, self.expected, self.rows.weights, self.design.codes, level
-            return Sizing(total / whole, *ratio_bounds(*given))
+            return Sizing(total / whole, *intervals.ratio_bounds(*given))
         return Sizing(total / whole, low / whole, high / whole)
 
     @cached_property
@@ -171,7 +155,9 @@ class Risk:
         if not self.design.plain:
             return None
         time, event = self.ended
-        return risk_bounds(time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart)
+        return intervals.risk_bounds(
+            time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart
+        )
 
     def bounds(self, level: float) -> Sizing:
         """Return the risk until the horizon, with limits.
@@ -260,16 +246,16 @@ class SizesOfTimes(Sizes):
         known = whole > 0.0 and not risk.alone  # of a risk at one time, nothing is expected before
         limits = risk.ratio(self.family.of_view)[1:] if known else (None, None)
         events = Count(total, None if risk.alone else whole, *limits)
-        sizes = self.of_mean(look, seen, labels)
-        return sizes | {"parts": parts, "binned_error": binned_error(parts), "events": events}
+        means = self.of_mean(look, seen, labels)
+        return means | {"parts": parts, "binned_error": sizes.binned_error(parts), "events": events}
 
     def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error with both intervals; only strata show it to be inside the limit."""
         risk = self.risks[_key(look)]
         mean, joint, own = risk.predicted, *map(risk.bounds, (self.family.of_view, self.own_level))
         ends = ((mean - each.high, mean - each.low) for each in (joint, own))
-        sizes = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
-        return sizes | {"inside": sizes["inside"] and risk.strata is not None}
+        found = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
+        return found | {"inside": found["inside"] and risk.strata is not None}
 
     def ways(self, look: Look, sized: Any, labels: NDArray[Any]) -> list[Wanted]:
         """Return what would show it, by the width of its interval; nothing if rows are not followed."""
@@ -294,7 +280,7 @@ class SizesOfTimes(Sizes):
         if all(each.event and self.risks[_key(each)].alone for each in looks):
             notes = [each for each in notes if each != whole.law.between_times]
         if self.design.clusters is not None:
-            notes += few_carry([each.carried for each in seen], self.family.of_view)
+            notes += sizes.few_carry([each.carried for each in seen], self.family.of_view)
         some = [each for each in seen if each.unknown]
         if not some:
             return notes
@@ -340,7 +326,6 @@ def answers_of_times(
 ) -> tuple[Answers, Array | None]:
     """Return p-values of views, and of what groups leave, and draws of completed times."""
     completed = [each for each in hypotheses if not each[0].event]
-    completed = [each for each in hypotheses if not each[0].event]  # the first
     share, values, found = 2.0 if completed and risks else 1.0, None, list[Answers]()
     if completed:
         own, values = _of_completed(whole, completed, options, share)
@@ -438,11 +423,10 @@ class Followed(Design):
         """Whether counts of events are known: not of censored rows."""
         return False
 
-    def at(self, rows: NDArray[np.intp] | None) -> Followed:
+    def at(self, rows: NDArray[np.intp] | None) -> Self:
         """Return some rows."""
-        return (
-            self if rows is None else replace(self, weights=self.weights[rows], law=self.law.take(rows))
-        )
+        found = super().at(rows)
+        return found if rows is None else replace(found, law=self.law.take(rows))
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = True
@@ -452,14 +436,16 @@ class Followed(Design):
         ended, came = law.until(law.seen)
         early = law.until(law.seen, horizon)[0]
         expected = scores if law.horizon is not None else law.cumulative_hazard(early)
-        strata = risk_bounds(ended, came, scores, expected, horizon)
+        strata = intervals.risk_bounds(ended, came, scores, expected, horizon)
         if strata is not None:
             found = strata.limits(level)
         elif kaplan_meier(ended, came, horizon) is None:  # nobody was followed so long
             found = Sizing(mean, 0.0, 1.0)
         else:
             total = float(np.sum(came & (ended <= horizon)))
-            ratios = np.array([total, *events_bounds(total, level)]) / max(expected.sum(), 1e-300)
+            ratios = np.array([total, *intervals.events_bounds(total, level)]) / max(
+                expected.sum(), 1e-300
+            )
             found = Sizing(*(scaled_risk(scores, self.weights, each) for each in ratios.tolist()))
         return mean, found.estimate, mean - found.high, mean - found.low
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import Any, Literal
 
 from caltest.forms import Side
@@ -66,11 +67,8 @@ class Group:
 
     def parents(self) -> tuple[Group | None, ...]:
         """Return the groups with one condition less; None, all rows, of a single condition."""
-        if len(self.conditions) == 1:
-            return (None,)
-        return tuple(
-            Group(self.conditions[:k] + self.conditions[k + 1 :]) for k in range(len(self.conditions))
-        )
+        fewer = combinations(self.conditions, len(self.conditions) - 1)  # the first is without the last
+        return tuple(Group(each) if each else None for each in fewer)[::-1]
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,8 @@ class Sized:
     @property
     def error(self) -> float | Any:  # None is only where there is no event
         """Predicted less observed; None without an event."""
-        if self.predicted is None or self.observed is None:
-            return None
-        return self.predicted - self.observed
+        stated, observed = self.predicted, self.observed
+        return None if stated is None or observed is None else stated - observed
 
     @property
     def side(self) -> Side | None:
