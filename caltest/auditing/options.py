@@ -62,14 +62,14 @@ def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
         return _lenses_stated(law)
     if not isinstance(law, Pools):
         return LENSES_OF_NUMBERS if default and law.n_classes is None else lenses
-    found: list[str | Lens] = list(_OF_VECTORS) if default and law.dimension > 1 else []
+    found: list[str | Lens] = list(_OF_VECTORS) if default and len(law.names) > 1 else []
     for one in _several(LENSES_OF_NUMBERS if default else lenses):
         lens = one if one is None else find_lens(one)
         if isinstance(lens, OfVectors) or not getattr(lens, "of_numbers", False):
             found.append(one)
         else:
             found += [Entry(name, lens) for name in law.names]
-    if default and law.dimension <= _MOST_PAIRED:
+    if default and len(law.names) <= _MOST_PAIRED:
         found += [Pair(*names) for names in combinations(law.names, 2)]
     return found
 

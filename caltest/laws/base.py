@@ -157,7 +157,9 @@ class Predictive(Law):
         return OutcomeSampler(self.draw, self.n_samples * (self.dimension or 1), seed)
 
     def impossible(self, outcomes: Array) -> Mask:
-        """Say in which rows the outcome has density 0."""
+        """Say in which rows the outcome has density 0; without a density, that all are possible."""
+        if not hasattr(type(self), "log_density"):
+            return np.zeros(self.n_samples, dtype=np.bool_)
         return np.asarray(self.log_density(outcomes) == -np.inf)
 
     def chance(self, outcomes: Array) -> float:
@@ -177,10 +179,8 @@ class Predictive(Law):
         if d is not None and columns and self.entries and array.shape == wanted:
             places = in_order_of(self.entries, columns, "the table of outcomes", "predictions are of")
             array = array[:, places]
-        if array.ndim == 2 and array.shape[1] == 1 and d is None:
-            array = array[:, 0]
-        if array.ndim == 1 and d == 1:
-            array = array[:, None]
+        if d in (None, 1) and array.shape in ((n,), (n, 1)):
+            array = array.reshape(wanted)
         if array.shape != wanted:
             found = f"the outcomes have shape {np.shape(array)}, and the predictions are about {wanted}"
             raise InputError(f"{found}; give one outcome per row.")
@@ -384,22 +384,17 @@ class Shaped(Predictive):
         return self._shape[1] if len(self._shape) == 2 else None
 
 
-class Ranks(Predictive):
+class Ranks(Shaped):
     """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
 
     Groups of rows then need not ask their distributions again.
     """
 
     instead = "use a statistic of ranks, such as 'pit_ad'"
-    dimension = None
+    _by_row = ("law",)
 
     def __init__(self, law: Predictive) -> None:
-        self.law, self.about = law, f"ranks in {law.about}"
-
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return self.law.n_samples
+        self.law, self.about, self._shape = law, f"ranks in {law.about}", (law.n_samples,)
 
     @property
     def _crps(self) -> Any:
@@ -431,17 +426,9 @@ class Ranks(Predictive):
         outcomes, masses = self.law.expecting()
         return self.of(outcomes), masses
 
-    def take(self, rows: Any) -> Ranks:
-        """Return those of some rows."""
-        return Ranks(self.law.take(rows))
-
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return the ranks of drawn outcomes."""
         return self.of(self.law.draw(rng, size))
-
-    def impossible(self, outcomes: Array) -> Mask:
-        """Say that every rank is possible."""
-        return np.zeros(self.n_samples, dtype=np.bool_)
 
 
 @dataclass(frozen=True, eq=False)

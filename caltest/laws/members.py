@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
 from caltest._arguments import names as names_given
-from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import column_names, in_order_of, rows_first
 from caltest.exceptions import InputError
@@ -109,7 +108,7 @@ class Members(Shaped):
             return Pool(np.sort(pool, axis=1), self.values, self.given), checked
         order = np.lexsort(np.moveaxis(pool, 2, 0)[::-1], axis=1)
         pool = np.take_along_axis(pool, order[:, :, None], axis=1)
-        return Pools(pool, self.names, self.values, self.given), order.argmax(axis=1)
+        return Pools(pool, self.values, self.given, self.names), order.argmax(axis=1)
 
 
 def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...]:
@@ -138,17 +137,22 @@ def halves(pair: str) -> tuple[str, str]:
     return pair.strip(), ""
 
 
-class _Exchangeable(Predictive):
+class _Exchangeable(Shaped):
     """What pools of numbers and of vectors share."""
 
     about = "members of ensembles"
     instead = "use 'pit_ad' or 'crps', or caltest.predictive.Ensemble, which claims a smoothed density"
-    pool: Array  #: (n, N, …), in an order that does not say which is the outcome.
 
-    @property
-    def n_samples(self) -> int:
-        """Number of rows, n."""
-        return len(self.pool)
+    def __init__(
+        self, pool: Array, members: Any = None, given: object = None, names: tuple[str, ...] = ()
+    ) -> None:
+        self.pool = pool  #: (n, N, …), in an order that does not say which is the outcome.
+        self.members, self.given, self.names = members, given, names
+        self._shape = pool[:, 0].shape
+
+    def take(self, rows: Any) -> Self:
+        """Return the pools of some rows."""
+        return type(self)(self.pool[rows], names=self.names)
 
     @property
     def size(self) -> int:
@@ -160,22 +164,9 @@ class _Exchangeable(Predictive):
         """(L + 1)/L: errors of members from those of their pools, of which the outcome is a part."""
         return self.size / (self.size - 1.0)
 
-    def impossible(self, outcomes: Outcomes) -> Mask:
-        """Say that what is in the pool is possible."""
-        return np.zeros(self.n_samples, dtype=np.bool_)
-
 
 class Pool(_Exchangeable):
     """The law of outcomes that are numbers, given their pools: each of N values has the chance 1/N."""
-
-    dimension = None
-
-    def __init__(self, pool: Array, members: Array | None = None, given: object = None) -> None:
-        self.pool, self.members, self.given = pool, members, given
-
-    def take(self, rows: Any) -> Pool:
-        """Return the pools of some rows."""
-        return Pool(self.pool[rows])
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return the shares of the pool below, and at or below."""
@@ -263,20 +254,6 @@ class Pools(_Exchangeable):
 
     about = "members that are vectors"
     instead = "leave the statistic out, or give a lens of one entry, such as 'entry:0'"
-
-    def __init__(
-        self, pool: Array, names: tuple[str, ...], members: Array | None = None, given: object = None
-    ) -> None:
-        self.pool, self.names, self.members, self.given = pool, names, members, given
-
-    @property
-    def dimension(self) -> int:
-        """Number of entries d."""
-        return int(self.pool.shape[2])
-
-    def take(self, rows: Any) -> Pools:
-        """Return the pools of some rows."""
-        return Pools(self.pool[rows], self.names)
 
     def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
         """Return the law and the places, which outcomes are already."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
-from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import are_counted, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
@@ -157,20 +156,9 @@ class Quantiles(Shaped):
         places = np.array([self.place(level) for level in asked])[which].reshape(levels.shape)
         return np.asarray(self.values[np.arange(self.n_samples), places])
 
-    def level(self) -> Array:
-        """Return the stated quantiles nearest to the medians, (n,)."""
-        return self._near(0.5)
-
-    def spread(self) -> Array:
-        """Return how far the stated quantile nearest to 90% is above that nearest to 10%, (n,)."""
-        return self._near(0.9) - self._near(0.1)
-
-    def _near(self, level: float) -> Array:
+    def _quantiles(self, level: float) -> Array:
+        """Return the quantiles at the nearest level that is stated, (n,)."""
         return np.asarray(self.values[:, int(np.abs(self.levels - level).argmin())])
-
-    def impossible(self, outcomes: Outcomes) -> Mask:
-        """Say that every number is possible."""
-        return np.zeros(outcomes.shape, dtype=np.bool_)
 
 
 def level_called(name: str) -> float | None:

@@ -416,11 +416,8 @@ class Survival(Shaped):
         if len(self._times) == 1:
             near = self._times[0, np.searchsorted(self._times[0], late, "right") - 1]
         else:
-            from caltest.loops import rows as _loops
-
-            below, near = np.empty((1, len(late))), np.empty((1, len(late)))
-            _loops.curve_at(self._times, self._times, late[None], True, below, near)
-            near = near[0]
+            places = (self._times <= late[:, None]).sum(axis=1) - 1
+            near = self._times[np.arange(len(late)), places]
         return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
