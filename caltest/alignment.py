@@ -60,23 +60,20 @@ def row_names(data: Any, what: str) -> Iterator[RowNames]:
     data = data.to_native() if has(data, "to_native") else data  # of narwhals
     if isinstance(data, RowNames):
         yield data
-    elif isinstance(data, Mapping):
-        for name, column in data.items():
+    elif isinstance(data, Mapping | tuple | list):  # of a list times and events, say
+        for name, column in data.items() if isinstance(data, Mapping) else enumerate(data[:3]):
             yield from row_names(column, f"{what}[{quoted(name)}]")
-    elif isinstance(data, tuple | list):
-        for place, column in enumerate(data[:3]):  # times and events, say
-            yield from row_names(column, f"{what}[{place}]")
     elif is_xarray(data):
-        named = data.dims and not _DEFAULT.fullmatch(str(data.dims[0]))
-        yield RowNames(what, _coordinates(data), str(data.dims[0]) if named else "")
+        first = str(data.dims[0]) if data.dims else ""
+        index = data.indexes.get(first) if first in data.coords else None
+        yield RowNames(what, index, "" if _DEFAULT.fullmatch(first) else first)
     elif index := [getattr(data, name) for name in ("index", "time_index") if has(data, name)]:
         if has(index[0], "equals", "tolist"):
             yield RowNames(what, index[0])
     elif has(data, "given"):
-        if not isinstance(given := data.given, Mapping):
-            yield from row_names(given, what)
-        for name, own in given.items() if isinstance(given, Mapping) else ():
-            yield from row_names(own, f"{name} of {what}")
+        given = data.given if isinstance(data.given, Mapping) else {"": data.given}
+        for name, own in given.items():
+            yield from row_names(own, f"{name} of {what}" if name else what)
 
 
 def check_rows(parts: Mapping[str, Any]) -> None:
@@ -124,14 +121,6 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
 def is_xarray(data: Any) -> bool:
     """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
     return has(data, "dims", "coords", "values") and not callable(data.values)
-
-
-def _coordinates(data: Any) -> Any:
-    if not data.dims or data.dims[0] not in data.coords:
-        return None
-    import pandas as pd
-
-    return pd.Index(np.asarray(data.coords[data.dims[0]]))
 
 
 def rows_first(data: Any, what: str, *beside: Any) -> Any:

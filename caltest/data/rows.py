@@ -250,11 +250,6 @@ class Clustering:
         """Number of clusters G, once all rows were taken in."""
         return len(self.totals)
 
-    def share_between(self, pairs: float, total: float) -> float:
-        """How many pairs of different rows there are for each of different clusters, as rows count."""
-        shares = self.totals / self.totals.sum()
-        return pairs / total**2 / (1.0 - float(shares @ shares))
-
 
 def check_several(names: Iterable[Any]) -> None:
     """Raise unless there are two clusters or more."""

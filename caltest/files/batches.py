@@ -88,7 +88,8 @@ class Stored(ABC):
         """How many pairs of different rows there are for each of different clusters, as rows count."""
         if self.clustering is None:
             return 1.0
-        return self.clustering.share_between(self.extent.pairs, self.extent.total)
+        shares = self.clustering.totals / self.clustering.totals.sum()
+        return self.extent.pairs / self.extent.total**2 / (1.0 - float(shares @ shares))
 
     def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
@@ -159,10 +160,9 @@ class StoredTable(Stored):
             if start >= survey.rows:
                 start -= survey.rows
                 continue
-            part = 0
-            while start >= survey.parts[part]:
-                start -= survey.parts[part]
-                part += 1
+            ends = np.cumsum(survey.parts)
+            part = int(np.searchsorted(ends, start, "right"))
+            start -= int(ends[part]) - survey.parts[part]
             with _opened(path, self.format, name) as file:
                 if paths.size_of(file) != survey.size:
                     raise self._changed()
@@ -372,9 +372,12 @@ class StoredArrays(Stored):
             return np.delete(probs, self.labels, axis=1), probs[:, self.labels]
         return probs, np.array(self.labels[rows])
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        arrays = _by_reference(self.probs), _by_reference(self.labels)
-        return _sent, (self.name, self.n_samples, self.logits, *arrays)
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: _by_reference(own) for name, own in vars(self).items()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, own in state.items():
+            vars(self)[name] = _mapped(*own) if isinstance(own, tuple) else own
 
     def content(self) -> Content:
         """Read all rows, as they are."""
@@ -387,19 +390,12 @@ def _by_reference(array: Any) -> Any:
     root = array
     while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
         root = root.base
-    if not isinstance(root, np.memmap) or root.filename is None or root.mode == "c":
-        return array
-    if not array.size or min(array.strides) < 0:
+    mapped = isinstance(root, np.memmap) and root.filename is not None and root.mode != "c"
+    if not mapped or not array.size or min(array.strides) < 0:
         return array
     first, begin = (each.__array_interface__["data"][0] for each in (array, root))
     place = root.offset + first - begin
     return str(root.filename), array.dtype, array.shape, place, array.strides
-
-
-def _sent(name: str, rows: int, logits: bool, *arrays: Any) -> StoredArrays:
-    """Return arrays as they came; those that are told by reference are mapped again."""
-    own = [_mapped(*array) if isinstance(array, tuple) else array for array in arrays]
-    return StoredArrays(name, rows, *own, logits=logits)
 
 
 def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.ndarray:

@@ -67,11 +67,7 @@ _SEVERAL: Mapping[str, Any] = {
 _COUNT = re.compile("[0-9]{1,99}")
 #: What the star of a pattern of names is, how it is read, and an example.
 _STARS: Mapping[str, tuple[str, Callable[[str], float | None], str]] = {
-    "quantiles": (
-        "level for the star",
-        lambda x: float(x) if is_number(x) else level_called(x),
-        "'q0.05' for 'q*'",
-    ),
+    "quantiles": ("level for the star", level_called, "'q0.05' for 'q*'"),
     "survival": ("time for the star", lambda x: float(x) if is_number(x) else None, "'s365' for 's*'"),
     "members": ("number behind it", lambda x: int(x) if _COUNT.fullmatch(x) else None, "'{}1'"),
 }

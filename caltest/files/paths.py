@@ -127,9 +127,8 @@ def entries(place: Place) -> list[Place]:
     that begin with "." or "_", is left out.
     """
     parts = str(place).split("/") if isinstance(place, Remote) else list(place.parts)
-    count = len(parts)
-    if not is_folder(place):
-        count = next(k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
+    wild = (k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))
+    count = len(parts) if is_folder(place) else next(wild)
     pattern = "/".join(parts[count:]) or "*"
     found: list[Any]
     if isinstance(place, Path):

@@ -245,19 +245,15 @@ def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = Non
 
 def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[Any, Any]:
     """Read parameters and their posterior draws: columns of a table by name, or arrays."""
-    kinds = [path.suffix.lower() for path in files]
-    if kinds == [".npz"]:
-        with paths.named(str(files[0])), paths.opened(files[0], "NPZ") as file:
-            loaded = np.load(file, allow_pickle=False)
-            for name in ("parameters", "draws"):
-                check_there(name, loaded.files, "array", "")
-            return loaded["parameters"], loaded["draws"]
-    if kinds == [".npy", ".npy"]:
-        arrays = []
+    if [path.suffix.lower() for path in files] in ([".npz"], [".npy", ".npy"]):
+        arrays = list[Any]()
         for path in files:
-            with paths.named(str(path)), paths.opened(path, "NPY") as file:
+            with paths.named(str(path)), paths.opened(path, path.suffix[1:].upper()) as file:
                 arrays.append(np.load(file, allow_pickle=False))
-        return arrays[0], arrays[1]
+                for name in ("parameters", "draws") if len(files) == 1 else ():
+                    check_there(name, arrays[0].files, "array", "")
+                    arrays.append(arrays[0][name])
+        return arrays[-2], arrays[-1]
     if len(files) != 1 or not names:
         raise InputError(
             "give one table with {names} of its parameters; or one .npz file with the arrays "

@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from uuid import uuid4
 
@@ -79,14 +80,14 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     devices.append(path)
                     continue
                 part = _part_of(target)
-                with _opened(os.open(part, _NEW, _PRIVATE)) as file:
+                with os.fdopen(os.open(part, _NEW, _PRIVATE), "wb", 0) as file:
                     parts[path] = target, part  # it is ours, to be taken away
                     _write(file, content)
                     if os.name != "nt":
                         with suppress(PermissionError):  # some shared folders have no permissions
-                            os.fchmod(file, _mode_for(target))
+                            os.fchmod(file.fileno(), _mode_for(target))
         for path in devices:
-            with _named(path, done), _opened(_open_special(path)) as device:
+            with _named(path, done), os.fdopen(_open_special(path), "wb", 0) as device:
                 _write(device, contents[path])
             done.append(shown(str(path)))
         for path, (target, part) in parts.items():
@@ -104,18 +105,10 @@ def _mode_for(target: Path) -> int:
     if target.exists():
         return stat.S_IMODE(target.stat().st_mode) & 0o777
     probe = _part_of(target)  # as the user's mask and the folder's defaults make it
-    with _opened(os.open(probe, _NEW, _USUAL)) as empty:
-        mode = stat.S_IMODE(os.fstat(empty).st_mode)
+    os.close(os.open(probe, _NEW, _USUAL))
+    mode = stat.S_IMODE(probe.stat().st_mode)
     probe.unlink()
     return mode
-
-
-@contextmanager
-def _opened(file: int) -> Iterator[int]:
-    try:
-        yield file
-    finally:
-        os.close(file)
 
 
 def _mode_of_special(path: Path) -> int:
@@ -141,10 +134,10 @@ def _open_special(path: Path) -> int:
     return file
 
 
-def _write(file: int, content: str | bytes) -> None:
+def _write(file: FileIO, content: str | bytes) -> None:
     whole = memoryview(content.encode() if isinstance(content, str) else content)
     while whole:
-        whole = whole[os.write(file, whole) :]
+        whole = whole[os.write(file.fileno(), whole) :]
 
 
 @contextmanager

@@ -313,7 +313,8 @@ class ClassSets(Lens):
         """Sets and their columns."""
         return "sets:" + "|".join("+".join(map(str, part)) for part in self.sets)
 
-    def _membership(self, predictions: Rows) -> Places:
+    def show(self, predictions: Rows) -> Reduction:
+        """Return the sums over every set, and of every label its set."""
         m = predictions.n_classes
         member = np.full(m, -1, dtype=np.intp)
         for number, part in enumerate(self.sets):
@@ -328,13 +329,7 @@ class ClassSets(Lens):
         if member.max() == 0:
             found = "the lens puts all classes into one set, which leaves nothing to test"
             raise InputError(f"{found}; give at least two sets, or leave some class out.")
-        return member
-
-    def show(self, predictions: Rows) -> Reduction:
-        """Return the sums over every set, and of every label its set."""
-        member = self._membership(predictions)
-        indicator = np.eye(member.max() + 1)[member]
-        sums = np.minimum(predictions.probs @ indicator, 1.0)
+        sums = np.minimum(predictions.probs @ np.eye(member.max() + 1)[member], 1.0)
         see = partial(looked_up, member.astype(np.min_scalar_type(int(member.max()))))
         return Reduction(predictions.shown_as(sums), see, self.label)
 
