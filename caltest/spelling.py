@@ -145,10 +145,8 @@ def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.nda
 
 
 def _no_value(what: str, row: int, cell: Any) -> InputError:
-    text = (
-        "{argument} holds {found} in {row}; give a name or a number for every row, as text if need be."
-    )
-    return InputError(text, argument=what, found=quoted(cell), row=row)
+    do = "{argument} holds {found} in {row}; give a name or a number for every row, as text if need be."
+    return InputError(do, argument=what, found=quoted(cell), row=row)
 
 
 class Spelled(NamedTuple):
@@ -200,7 +198,7 @@ def column_of(
         if (
             first is not cell
             and not merged
-            and isinstance(first, str | Decimal) | isinstance(cell, str | Decimal)
+            and any(isinstance(x, str | Decimal) for x in (first, cell))
         ):
             mixed = not (isinstance(first, str) and isinstance(cell, str))
             pair = [quoted(x) + " as text" * (mixed and isinstance(x, str)) for x in (first, cell)]

@@ -97,8 +97,7 @@ class Suspect:
         """Return facts on rows with a wrong sum: how many there are, and the first."""
         row = int(np.argmax(wrong))
         found = f"{self.sums[row]:.{digits}g}"
-        share = OfAll(f", {wrong.sum()} of {len(wrong)}{most}")
-        return {"share": share, "row": row, "found": found}
+        return {"share": OfAll(f", {wrong.sum()} of {len(wrong)}{most}"), "row": row, "found": found}
 
     def as_numbers(self) -> tuple[str, dict[str, Any]] | None:
         """Return "numbers" and facts on the first row if outcomes are no classes; else None."""

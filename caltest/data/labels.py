@@ -276,14 +276,12 @@ def kept_at(
     kept /= kept.sum(axis=1, keepdims=True)
     named = list(by_class) if probs.shape[1] > 2 else [1]
     before, after = (np.average(each, axis=0, weights=weights) for each in (probs, kept))
-    means = (
-        f"{_called(k, classes)} {before[k]:.3g} before and {after[k]:.3g} after" for k in named[:5]
-    )
+    both = (f"{_called(k, classes)} {before[k]:.3g} before and {after[k]:.3g} after" for k in named[:5])
     at = ", ".join(f"{_called(k, classes)} at {rate:.3g}" for k, rate in by_class.items())
     more = ", …" if len(named) > 5 else ""
     note = (
         f"Rows were kept by their label ({at}), so what is tested is what the predictions mean among "
-        f"the rows kept; mean predicted of these rows: {'; '.join(means)}{more}."
+        f"the rows kept; mean predicted of these rows: {'; '.join(both)}{more}."
     )
     return kept, note
 

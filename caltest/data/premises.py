@@ -178,8 +178,7 @@ def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
         chance = min(chance, float(logsumexp(np.add.reduceat(logs[order], new), axis=1).sum()))
         changes = int(np.count_nonzero(np.diff(outcomes[order])))
         if changes + 1 == len(np.unique(seen)):
-            ranges = float(logs[every, outcomes].sum()) + _orders(n, changes, m)
-            chance = min(chance, ranges)
+            chance = min(chance, float(logs[every, outcomes].sum()) + _orders(n, changes, m))
     return float(np.exp(min(chance, 0.0)))
 
 

@@ -475,9 +475,7 @@ class Rows:
     def joined(cls, parts: Sequence[Rows]) -> Rows:
         """Return the rows of all parts, one part after the other, with all that belongs to them."""
         first, names = parts[0], parts[0]._by_row
-        own: dict[str, Any] = {
-            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
-        }
+        own: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         law = Classes(np.concatenate([part.probs for part in parts]), first.classes)
         return replace(first, law=law, places=None, part_of=None, **own)
 

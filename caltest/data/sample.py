@@ -559,8 +559,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
             text = f"{{argument}} is about probabilities of classes, and {given}."
             raise InputError(text, argument=name)
     outcomes = in_dimensions(law.given, outcomes)
-    own = {"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters}
-    check_rows(own)
+    check_rows({"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters})
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
     met, checked = law.met(outcomes, rows.weights)
     doubts = shared_members(met)

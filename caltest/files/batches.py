@@ -280,8 +280,7 @@ def as_texts(path: Place) -> StoredTable:
     found = _surveyed(path, lambda names: names[:1], whole=True)
     names = found[-1][0].schema.names
     check_held(found[1], len(names))
-    schema = pa.schema([(name, pa.string()) for name in names])
-    return StoredTable(*found, schema, Columns(Roles(None)))
+    return StoredTable(*found, pa.schema([(name, pa.string()) for name in names]), Columns(Roles(None)))
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
@@ -394,8 +393,7 @@ def _by_reference(array: Any) -> Any:
     if not mapped or not array.size or min(array.strides) < 0:
         return array
     first, begin = (each.__array_interface__["data"][0] for each in (array, root))
-    place = root.offset + first - begin
-    return str(root.filename), array.dtype, array.shape, place, array.strides
+    return str(root.filename), array.dtype, array.shape, root.offset + first - begin, array.strides
 
 
 def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.ndarray:

@@ -492,9 +492,7 @@ class Content:
             raise error.explained(self.origin) from error
 
 
-_TOO_LARGE = (
-    "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
-)
+_LARGE = "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
 
 
 def cells_in(column: Any, name: str) -> list[Any]:
@@ -504,7 +502,7 @@ def cells_in(column: Any, name: str) -> list[Any]:
         if isinstance(cell, str) and not cell.strip():
             cells[row] = None
         elif isinstance(cell, float) and 2.0**53 <= abs(cell) < np.inf:
-            raise InputError(_TOO_LARGE, column=quoted(name), found=f"{cell:.17g}", row=row)
+            raise InputError(_LARGE, column=quoted(name), found=f"{cell:.17g}", row=row)
     return cells
 
 
@@ -523,9 +521,7 @@ def check_held(rows: int, width: int) -> None:
     )
 
 
-def _not_numbers(
-    name: str, cells: Sequence[object], dtype: nw.dtypes.DType, advice: Phrase
-) -> InputError:
+def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase) -> InputError:
     """Say what keeps a column from being numbers, and what to do about it."""
     culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
     if not culprits:

@@ -72,8 +72,7 @@ def cast(batch: Any, schema: Any) -> Any:
     import pyarrow as pa
 
     batch.validate(full=True)
-    columns = [batch.column(name) for name in schema.names]
-    pairs = zip(columns, schema.types, strict=True)
+    pairs = zip([batch.column(name) for name in schema.names], schema.types, strict=True)
     return pa.record_batch([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
 
@@ -134,8 +133,7 @@ def _look_at_arrow(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow as pa
 
     first_bytes(file, b"ARROW1")
-    one = pa.ipc.IpcReadOptions(included_fields=[0])
-    with pa.ipc.open_file(file, options=one) as arrow:
+    with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0])) as arrow:
         parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
     with pa.ipc.open_file(file) as arrow:
         return Survey(arrow.schema, parts, size_of(file))

@@ -87,8 +87,7 @@ def located(path: str | Path) -> Place:
     parts = url.split("/")
     count = next((k for k, part in enumerate(parts) if re.search(r"[*\[]", part)), len(parts))
     root = "/".join(parts[:count]) + (f"?{query}" if query else "")
-    within = _file_system(root)[1].rstrip("/")
-    return Remote(root, "/".join([within, *parts[count:]]))
+    return Remote(root, "/".join([_file_system(root)[1].rstrip("/"), *parts[count:]]))
 
 
 @cache

@@ -448,9 +448,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if first:
         notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
     found, values, begins = found[known].astype(weights), wide.to_numpy()[known], begins[known]
-    notes.append(
-        f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."
-    )
+    notes += [f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."]
     if kind == "cdf":
         notes.append("Outcomes count as the next threshold, as nothing is stated between these.")
     names = [str(at) if kind == "pmf" else f"{kind}_{at:.15g}" for at in wide.columns]
@@ -476,8 +474,7 @@ def _texts(path: str | Path) -> tuple[Any, Callable[[int], Row]]:
         stored = as_texts(place)
         frame = stored.table().to_pandas().astype(object).fillna("")
     for name in frame.columns.difference(["value"]):
-        known = {cell: spelled(cell) or "" for cell in frame[name].unique()}
-        frame[name] = frame[name].map(known)
+        frame[name] = frame[name].map({cell: spelled(cell) or "" for cell in frame[name].unique()})
     return frame, stored.row
 
 

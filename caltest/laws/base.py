@@ -80,10 +80,8 @@ class Predictive(Law):
 
     def lacking(self, verb: str) -> InputError:
         """Return the error that says what a law does not state, and what to do."""
-        whose = (
-            f"{self.about} state" if self.dimension is None else "the outcomes are vectors, which have"
-        )
-        return InputError(f"{whose} no {_STATED[verb]}, as this needs; {self.instead}.")
+        of = f"{self.about} state" if self.dimension is None else "the outcomes are vectors, which have"
+        return InputError(f"{of} no {_STATED[verb]}, as this needs; {self.instead}.")
 
     def chances(self, outcomes: Array) -> Array:
         """Return the chances of single numbers (…, n), which are 0 but for atoms."""
@@ -336,9 +334,8 @@ def _crps_of_quantiles(law: Predictive) -> tuple[Excess, Array]:
         found = [np.searchsorted(own, y) for own, y in zip(ends, flat.T, strict=True)]
         place = np.stack(found, axis=1).clip(1, len(q) - 1)
         inside = flat.clip(q[0], q[-1])
-        (z, start, rise), (to, end, fall) = (
-            [each[at, rows] for each in (q, table, slopes)] for at in (place - 1, place)
-        )
+        z, start, rise = (each[place - 1, rows] for each in (q, table, slopes))
+        to, end, fall = (each[place, rows] for each in (q, table, slopes))
         width = to - z
         x = (inside - z) / np.where(width > 0.0, width, 1.0)
         rise, fall = width * rise, width * fall

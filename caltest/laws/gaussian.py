@@ -78,8 +78,7 @@ class GaussianPredictions(Shaped):
             do = f"for means of shape {self.mean.shape} give {wanted}, or one for all rows"
             raise InputError(f"the {self._second} has shape {given}; {do}.")
         asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
-        sizes = np.abs(spread).max(axis=(1, 2))
-        for row in np.flatnonzero(asymmetric > 1e-8 * sizes)[:1]:
+        for row in np.flatnonzero(asymmetric > 1e-8 * np.abs(spread).max(axis=(1, 2)))[:1]:
             text = "the covariance of {row} is not symmetric; give a covariance matrix, not its factor."
             raise InputError(text, row=int(row))
         try:
@@ -164,8 +163,7 @@ class GaussianPredictions(Shaped):
 
     def log_density(self, outcomes: Array) -> Array:
         """Return the log densities."""
-        d = self._centre.shape[1]
-        constant = 0.5 * d * np.log(2.0 * np.pi) + self.log_scale
+        constant = 0.5 * self._centre.shape[1] * np.log(2.0 * np.pi) + self.log_scale
         return np.asarray(-0.5 * self.squares(outcomes) - constant)
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
@@ -439,8 +437,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
     if a_side >= 4:
         nodes, weights = np.polynomial.hermite_e.hermegauss(a_side)
         places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
-        products = reduce(np.multiply.outer, [weights / weights.sum()] * d)
-        return places, np.ravel(products)
+        return places, np.ravel(reduce(np.multiply.outer, [weights / weights.sum()] * d))
     from scipy.stats.qmc import Halton
 
     sequence = Halton(d, scramble=False).fast_forward(1)  # its first point is 0, at −∞ here

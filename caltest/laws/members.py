@@ -143,9 +143,7 @@ class _Exchangeable(Shaped):
     about = "members of ensembles"
     instead = "use 'pit_ad' or 'crps', or caltest.predictive.Ensemble, which claims a smoothed density"
 
-    def __init__(
-        self, pool: Array, members: Any = None, given: object = None, names: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, pool: Array, members: Any = None, given: Any = None, names: Any = ()) -> None:
         self.pool = pool  #: (n, N, …), in an order that does not say which is the outcome.
         self.members, self.given, self.names = members, given, names
         self._shape = pool[:, 0].shape
@@ -215,8 +213,7 @@ class Pool(_Exchangeable):
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
         """Return the means of exp iω(x − origin) over the pools, (n, K)."""
-        values = (self.pool - origin).T
-        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in values)
+        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in (self.pool - origin).T)
         return np.asarray(sum(waves) / self.size)
 
     def crps(self, outcomes: Array) -> Array:

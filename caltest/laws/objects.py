@@ -278,8 +278,7 @@ def stepwise(thresholds: Sequence[float], cdf: Array) -> Predictive:
 
     Of an outcome only the first of these that it is not above matters, see :func:`upwards`.
     """
-    steps = np.diff(cdf, prepend=0.0, append=1.0)
-    for row, k in np.argwhere(steps < -_UNEVEN)[:1]:
+    for row, k in np.argwhere(np.diff(cdf, prepend=0.0, append=1.0) < -_UNEVEN)[:1]:
         found = f"the cdf of {{row}} is {cdf[row, min(k, len(thresholds) - 1)]:g} at {{at}}"
         text = f"{found}; give probabilities from 0 to 1 that do not decrease."
         raise InputError(text, row=int(row), at=f"{thresholds[min(k, len(thresholds) - 1)]:g}")
@@ -324,9 +323,7 @@ def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, 
     The entropy is None without a density, and NaN for counts, where it is added up when it is needed.
     """
     counted, drawing = isinstance(part, _Counts), any(has(part, each) for each in _DRAWING)
-    known = (
-        not counted and drawing and has(part, "entropy") and any(has(part, each) for each in _DENSITY)
-    )
+    known = not counted and drawing and has(part, "entropy") and any(has(part, x) for x in _DENSITY)
     if not known and not has(part, "cdf"):
         neither = "states neither a cdf nor an entropy and a density"
         raise _refused(f"{name} is {quoted(part)}, which {neither}")

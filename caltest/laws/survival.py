@@ -318,8 +318,7 @@ class Survival(Shaped):
     @cached_property
     def _hazards(self) -> Array:
         """Σ ΔF / S(s−) at the times of the curves."""
-        left = 1.0 - self._chances[:, :-1]
-        jumps = np.diff(self._chances, axis=1) / np.maximum(left, _LEAST)
+        jumps = np.diff(self._chances, axis=1) / np.maximum(1.0 - self._chances[:, :-1], _LEAST)
         return np.concatenate([np.zeros((len(jumps), 1)), np.cumsum(jumps, axis=1)], axis=1)
 
     def cumulative_hazard(self, times: Array) -> Array:
@@ -440,8 +439,7 @@ class Survival(Shaped):
         seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
         ended, censored = np.abs(self.seen), np.signbit(self.seen)
         passed = self._at(np.minimum(ended, self.last))[1]
-        uniforms = generator(seed).random(self.n_samples)
-        drawn = self.quantile(passed + (1.0 - passed) * uniforms)
+        drawn = self.quantile(passed + (1.0 - passed) * generator(seed).random(self.n_samples))
         return np.where(censored, drawn, self._on_curve(ended))
 
     def completed_anew(self) -> Iterator[Array]:

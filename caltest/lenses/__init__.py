@@ -6,7 +6,7 @@ says is all that is tested. Lenses of numbers make classes of predicted distribu
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,8 @@ def _pair(text: str) -> Pair:
     return Pair(*halves(text))
 
 
+#: A lens, its name, or none.
+Asked: TypeAlias = str | Lens | None
 _ONE = "give a lens such as 'top_label' or 'class:0'"
 
 
@@ -92,7 +94,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     return maker(argument) if colon else maker()  # type: ignore[no-any-return]
 
 
-def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> Reduction:
+def show(rows: Rows, lens: Asked, default: str | None = None) -> Reduction:
     """Return rows through a lens; of more than two classes, the default if none was asked for."""
     found = lens_of(rows, lens, default)
     if found is None:
@@ -101,17 +103,13 @@ def show(rows: Rows, lens: str | Lens | None, default: str | None = None) -> Red
     return found.show(rows)
 
 
-def through(
-    whole: Sample, lens: str | Lens | None, default: str | None = None
-) -> tuple[Sample, str | None]:
+def through(whole: Sample, lens: Asked, default: str | None = None) -> tuple[Sample, str | None]:
     """Return the sample through a lens, and the lens's label."""
     view = show(whole.rows, lens, default)
     return view.sample(whole.labels), view.label
 
 
-def one_probability(
-    whole: Sample, lens: str | Lens | None, what: str, do: str = _ONE
-) -> tuple[Sample, str | None]:
+def one_probability(whole: Sample, lens: Asked, what: str, do: str = _ONE) -> tuple[Sample, str | None]:
     """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
     view, label = through(whole, lens, "top_label")
     if (m := view.rows.n_classes) != 2:
@@ -121,7 +119,7 @@ def one_probability(
     return view, label
 
 
-def lens_of(predictions: Rows, lens: str | Lens | None, default: str | None = None) -> Lens | None:
+def lens_of(predictions: Rows, lens: Asked, default: str | None = None) -> Lens | None:
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     if found is None and default is not None and predictions.n_classes is None:

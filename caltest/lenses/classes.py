@@ -273,8 +273,7 @@ class TopK(_Event):
         if not 1 <= size < predictions.n_classes:
             found = f"the lens asks for the top {self.k} of {predictions.n_classes} classes"
             raise InputError(f"{found}; give k from 1 to {predictions.n_classes - 1}.")
-        members = np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size]
-        return members, ("outside", "inside")
+        return np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size], ("outside", "inside")
 
 
 @options()

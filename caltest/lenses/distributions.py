@@ -133,8 +133,7 @@ class _Between(NumberLens):
         inside = (up_to - (0.0 if low is None else law.cdf(low)[0])).clip(min=0.0)
         if isinstance(self, _AtLevel):  # what it is unless there are atoms
             inside = _tied(inside, self._number)
-        pair = np.column_stack([1.0 - inside, inside])
-        shown = predictions.shown_as(pair, self._names)
+        shown = predictions.shown_as(np.column_stack([1.0 - inside, inside]), self._names)
         return Reduction(shown, partial(_between, low, high), self.label)
 
 
@@ -244,9 +243,7 @@ class Until(_AtThreshold):
         ended = float(np.mean(law.last < self._number)) if law.follow_up is not None else 0.0
         if ended == 0.0:
             return view
-        stated, seen = (
-            float(np.mean(each)) for each in (law.risk(self._number), view.rows.probs[:, 1])
-        )
+        stated, seen = float(law.risk(self._number).mean()), float(view.rows.probs[:, 1].mean())
         note = (
             f"{ended:.0%} of rows were followed for less than {self._number:g}: of these it counts "
             f"whether the event comes while they are followed. The stated risk by {self._number:g} is "
