@@ -54,7 +54,7 @@ class Workers:
         Show a bar on standard error, if that is a terminal.
     what, faster, times
         What a warning says of work that takes long: what it is, and what to do instead; and how often
-        such work is done. Without ``faster`` nothing is said.
+        such work is done. Without ``faster`` there is no warning.
     told
         What was said, which is said once.
     """

@@ -284,7 +284,7 @@ def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
 
 
 def coverage_of(audit: Audit, view: View) -> list[View]:
-    """Return what is stated of the same numbers and rows as a view: its intervals, or else all."""
+    """Return the intervals or quantiles of the same numbers and rows as a view."""
     entry, _ = within(view.lens)
     here = (each for each in audit.views if each.low is not None and each.group == view.group)
     beside = [each for each in here if within(each.lens)[0] == entry]

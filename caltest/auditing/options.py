@@ -101,7 +101,7 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
     """Return the default lenses: the whole, until half of all events are predicted, until the end.
 
     Horizons are times that the curves state, unless these are many. The whole is left out where curves
-    are of few times, between which nothing is known. The end is where a tenth of the rows are still
+    are of few times, with no statement between them. The end is where a tenth of the rows are still
     followed: there events less expected ones are 0 on average as anywhere else, since how many are
     followed says nothing of what comes next.
     """

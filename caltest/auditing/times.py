@@ -163,7 +163,7 @@ class Risk:
         """Return the risk until the horizon, with limits.
 
         Without strata they are those of events, as if all hazards were so many times as large: they
-        describe, and do not show what is within a limit. Of rows set apart nothing is known then.
+        describe, and do not show what is within a limit. Rows set apart are unknown then.
         """
         if self.strata is not None:
             return self.strata.limits(level)

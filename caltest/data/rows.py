@@ -195,7 +195,7 @@ def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
         raise wrong("blocks", length, do)
     texts = [str(each).removesuffix("+00:00") for each in found.texts]
     if other := next((each for each in texts if not _DATE.fullmatch(each)), None):
-        what = "clusters holds {found}, which is no date that blocks could hold; write 2024-01-31, or "
+        what = "clusters holds {found}, not a date that blocks could hold; write 2024-01-31, or "
         raise InputError(what + "leave out {blocks}.", found=quoted(other), blocks=Argument("blocks"))
     times, count = np.array(texts, "datetime64[us]"), int(parsed[1])
     hours = (times - _MONDAY) // np.timedelta64(1, "h") // {"h": 1, "d": 24, "w": 168}.get(parsed[2], 1)

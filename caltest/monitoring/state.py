@@ -237,7 +237,7 @@ class MonitorState(Result):
 
     @cached_property
     def story(self) -> Story:
-        """What is said: the verdict, where the error is that is proved, and what to do.
+        """The story: the verdict, where the error is that is proved, and what to do.
 
         The verdict is "alarm", "no alarm", or "no rows" so far. The subject is the evidence that has
         reached the threshold whose error over all rows is proved to be largest; if none has a side that
