@@ -121,21 +121,6 @@ def scale_of(predicted: Array) -> Scale:
     return LINEAR
 
 
-def zoomed(scale: Scale, points: Array, rest: Array, heights: Array) -> tuple[Limits, Limits]:
-    """Return the ends of both axes: of points, of the rest if it is not far, and of all heights.
-
-    Both directions have the same ends, unless the points would be a heap.
-    """
-    across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
-    if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
-        across = whole
-    upwards = scale.limits(heights)
-    both = min(across[0], upwards[0]), max(across[1], upwards[1])
-    if scale.span(across) >= _LEAST_SHARE * scale.span(both):
-        return both, both
-    return across, upwards
-
-
 # ------------------------------------------------------------------ axes with ends on a mark
 
 
@@ -224,6 +209,24 @@ def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
         if all(abs(math.log(mark / other)) >= room for other in kept):
             kept.append(mark)
     return Axis(low, high, tuple((mark, f"{mark:g}×") for mark in sorted(kept)), NEAR_ZERO)
+
+
+def zoomed(
+    scale: Scale, points: Array, rest: Array, heights: Array, most: int = 5
+) -> tuple[Axis, Axis]:
+    """Return both axes of a diagram: of points, of the rest if it is not far, and of all heights.
+
+    Both have the same ends, unless the points would be a heap.
+    """
+    across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
+    if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
+        across = whole
+    upwards = scale.limits(heights)
+    both = min(across[0], upwards[0]), max(across[1], upwards[1])
+    if scale.span(across) >= _LEAST_SHARE * scale.span(both):
+        across = upwards = both
+    x, y = (Axis(*each, tuple(scale.marks(each, most).items()), scale) for each in (across, upwards))
+    return x, y
 
 
 # ------------------------------------------------------------------ marks

@@ -469,7 +469,7 @@ def test_the_lines_of_the_display_are_not_drawn_from_the_mean():
     assert "somewhere in the range, the true probability is below this line" in named
     marks = {handle.get_marker(): handle for handle in display.ax_.get_legend().legend_handles}
     assert marks["D"].get_linestyle() == "None"  # as it is drawn
-    title = display.ax_.get_title(loc="left")
+    title = display.ax_.get_title(loc="left").replace("\n", " ")
     assert f"some predictions are at least {100 * bounds.over:.4g} points too high" in title
     worst = f"in the worst range alone at least {100 * every['somewhere_by'].max():.4g} point"
     assert (worst in title) == (every["somewhere_by"].max() < bounds.over)

@@ -55,9 +55,6 @@ DISPLAYS = {
         for name in ("AuditDisplay", "BoundsDisplay", "CertificateDisplay", "ComparisonDisplay",
                      "MonitorDisplay", "NullDisplay", "PowerDisplay", "RiskDisplay")
     },
-    "CertificateDisplay by rows": lambda **ax: caltest.plots.CertificateDisplay.from_result(
-        results()["CertificateDisplay"], against="rows", **ax
-    ),
     "CumulativeDisplay": lambda **ax: caltest.plots.CumulativeDisplay.from_predictions(
         PROBS, LABELS, n_resamples=99, rng=0, **ax
     ),
@@ -151,33 +148,6 @@ def test_what_is_no_axes_is_told_in_one_sentence(name, wrong):
     assert display.axes_ == before
 
 
-@pytest.mark.slow
-def test_in_narrow_axes_text_is_small_and_in_its_place(name):
-    from matplotlib.font_manager import FontProperties
-
-    figure, axes = given_axes(COUNTS.get(name, 1), 3.2, 3.2)
-    wanted = list(axes.ravel()[:-1])
-    DISPLAYS[name](ax=wanted)
-    render(figure)
-    small = FontProperties(size="small").get_size_in_points()
-    width = figure.get_size_inches()[0] * figure.dpi
-    titles = [ax._left_title.get_window_extent() for ax in wanted]
-    assert not any(a.overlaps(b) for k, a in enumerate(titles) for b in titles[:k])
-    for ax in wanted:
-        labels = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
-        assert all(text.get_size() <= small for text in labels if text.get_text())
-        for text in labels[:2]:
-            box = text.get_window_extent()
-            assert not text.get_text() or (box.x0 >= 0.0 and box.x1 <= width)
-        legend = ax.get_legend()
-        if legend:
-            box = legend.get_window_extent()
-            assert min(box.x0, box.y0) >= -1.0
-            assert box.x1 <= width + 1.0
-            assert not box.overlaps(ax.xaxis.label.get_window_extent())
-            assert not box.overlaps(ax.bbox) or box.width <= 0.75 * ax.bbox.width
-
-
 def merged_marks(display):
     """Return the marks of axes that run into each other."""
     render(display.figure_)
@@ -196,24 +166,19 @@ def merged_marks(display):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [None, 3.2])
-def test_no_marks_of_an_axis_merge(name, width):
-    count = COUNTS.get(name, 1)
-    axes = {} if width is None else {"ax": list(given_axes(count, width, 3.2)[1].ravel()[:-1])}
-    assert merged_marks(DISPLAYS[name](**axes)) == []
+def test_no_marks_of_an_axis_merge(name):
+    assert merged_marks(DISPLAYS[name]()) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("width", [None, 3.0])
 @pytest.mark.parametrize("sure", [False, True])
-def test_no_marks_merge_near_0_and_1(sure, width):
+def test_no_marks_merge_near_0_and_1(sure):
     rng = np.random.default_rng(0)
     probs = rng.beta(0.4, 60.0, 5000)
     labels = (rng.random(5000) < probs).astype(int)
     given = (1.0 - probs, 1 - labels) if sure else (probs, labels)
     for make in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
-        axes = {} if width is None else {"ax": given_axes(1, width, 3.0)[1].ravel()[0]}
-        assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0, **axes)) == []
+        assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0)) == []
 
 
 @pytest.mark.slow
@@ -226,8 +191,8 @@ def test_a_result_draws_itself():
 
 def test_a_result_is_drawn_with_options_into_given_axes():
     *_, ax = given_axes(1, 6.0)[1].ravel()
-    display = results()["CertificateDisplay"].plot(ax, against="rows")
-    assert (display.ax_, display.against) == (ax, "rows")
+    display = results()["BoundsDisplay"].plot(ax, view=0)
+    assert (display.ax_, display.view) == (ax, 0)
     with pytest.raises(InputError, match="no picture of a result of the kind Recalibration"):
         caltest.recalibration(TWO, LABELS == 0).plot()
 

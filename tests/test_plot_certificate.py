@@ -20,11 +20,10 @@ def texts(display):
     return [text.get_text() for text in display.ax_.get_legend().get_texts()]
 
 
-@pytest.mark.parametrize("against", ["scores", "rows"])
 @pytest.mark.parametrize("wrong", [False, True])
-def test_parts(against, wrong):
+def test_parts(wrong):
     found = certified(wrong=wrong)
-    display = CertificateDisplay.from_result(found, against=against)
+    display = CertificateDisplay.from_result(found)
     display.figure_.canvas.draw()
     named = texts(display)
     assert ("proved too high" in named) == wrong == bool(found.miscalibrated)
@@ -36,40 +35,23 @@ def test_parts(against, wrong):
     assert (np.array([used.x1, used.y1]) <= display.figure_.get_size_inches()).all()
 
 
-def test_bars_are_the_bounds_of_the_means():
-    """A certificate by bins is about means: a bar stands at the mean prediction, within the lines."""
+def test_boxes_are_the_bounds_of_the_means():
     found = certified()
-    ax = CertificateDisplay.from_result(found, against="scores").ax_
-    bars, ranges = (np.array(each.get_segments()) for each in ax.collections)
-    assert (bars[:, :, 0] == found.predicted[:, None]).all()
-    assert (bars[:, :, 1] == np.stack([found.lower, found.upper], axis=1)).all()
-    assert (np.abs(bars[:, :, 1] - bars[:, :, 0]) <= found.distance).all()
-    assert (ranges[:, :, 0] == np.stack([found.starts, found.ends], axis=1)).all()
-    low, high = ax.get_xlim()
-    assert low <= found.starts[0] < found.ends[-1] <= high
-    ax = CertificateDisplay.from_result(found, against="rows").ax_
-    (boxes,) = ax.containers
-    corners = np.array([box.get_bbox().get_points() for box in boxes])
-    assert corners[:, 0, 1] == pytest.approx(100.0 * (found.lower - found.predicted))
-    assert corners[:, 1, 1] == pytest.approx(100.0 * (found.upper - found.predicted))
-    assert corners[1:, 0, 0] == pytest.approx(corners[:-1, 1, 0])
+    band, *_ = CertificateDisplay.from_result(found).ax_.collections
+    corners = band.get_paths()[0].vertices
+    for ends in (found.lower - found.predicted, found.upper - found.predicted):
+        assert np.isclose(corners[:, 1][:, None], ends, atol=1e-12).any(axis=0).all()
+    assert set(np.cumsum(found.counts) / 400) <= set(corners[:, 0])
 
 
-def test_bins_that_crowd_lie_side_by_side():
-    """By default; ties, too, are shaded over their whole width."""
+def test_ties_are_shaded_over_their_whole_width():
     digits = caltest.datasets.load_digits_predictions("naive_bayes")
     found = caltest.certificate(digits.probs, digits.labels)
     assert found.starts[-1] == found.ends[-1] == 1.0
-    display = CertificateDisplay.from_result(found)
-    assert display.against == "rows"
-    display.figure_.canvas.draw()
-    (shaded,) = (each for each in display.ax_.patches if each.get_alpha())
-    assert [shaded.get_x(), shaded.get_width()] == pytest.approx([0.0, 1.0])
-    assert CertificateDisplay.from_result(certified()).against == "scores"
+    ax = CertificateDisplay.from_result(found).ax_
+    _, *shaded = (each.get_paths()[0].vertices[:, 0] for each in ax.collections)
+    assert [min(map(min, shaded)), max(map(max, shaded))] == pytest.approx([0.0, 1.0])
 
 
-@pytest.mark.parametrize("against", ["scores", "rows"])
-def test_one_score(against):
-    found = caltest.certificate([0.5] * 20, [0, 1] * 10)
-    display = CertificateDisplay.from_result(found, against=against)
-    display.figure_.canvas.draw()
+def test_one_score():
+    CertificateDisplay.from_result(caltest.certificate([0.5] * 20, [0, 1] * 10)).figure_.canvas.draw()

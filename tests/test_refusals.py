@@ -241,7 +241,6 @@ REFUSED = {
         "n_resamples is 19, .* give n_resamples=20 or more"
     ),
     "caltest.ReliabilityDisplay((), 'binned', 0.95).plot()": "there are no panels",
-    "CertificateDisplay.from_result(certified(), against='score')": "no axis 'score'; did you mean 'sc",
     "caltest.power(calm, 20, 'ecd', n_resamples=5, n_datasets=2)": r"\b39\b",
     # ------------------------------------------------------------------ bounds, risks, plans
     "bounded(confidence=1.0)": "confidence is 1.0; give one between 0 and 1",

@@ -275,14 +275,13 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 
 def _draw(made: dict[str, caltest.bounds.Certificate], path: Path) -> None:
-    """Draw two of the networks, by scores and by rows."""
+    """Draw two of the networks."""
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(2, 2, figsize=(13, 12), layout="constrained")
-    for row, name in zip(axes, ("densenet121", "googlenet"), strict=True):
-        for ax, against in zip(row, ("scores", "rows"), strict=True):
-            caltest.plots.CertificateDisplay.from_result(made[name], against=against, ax=ax)
-            ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
+    figure, axes = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
+    for ax, name in zip(axes, ("densenet121", "googlenet"), strict=True):
+        caltest.plots.CertificateDisplay.from_result(made[name], ax=ax)
+        ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
     figure.savefig(path, dpi=80)
     plt.close(figure)
 

@@ -8,37 +8,23 @@ from __future__ import annotations
 
 import io
 import textwrap
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from caltest._arguments import anything, arguments, axes, check_variable
-from caltest._visible import escaped, shown
+from caltest._visible import shown
 from caltest.data import Rows
 from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.lenses import ClassWise, Lens, TopK, TopLabel
 from caltest.lenses import event as event_of
-from caltest.pictures import (
-    BAD,
-    DIAGONAL,
-    GRID,
-    LINEAR,
-    OK,
-    Array,
-    Limits,
-    Mark,
-    Picture,
-    Scale,
-    zoomed,
-)
+from caltest.pictures import BAD, LINEAR, OK, Mark, Picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,15 +38,18 @@ SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
 AS_PREDICTED = "observed as predicted"  # the diagonal
 
-#: Of several that share axes: how a band looks, and points: the width of one that is a bar.
-BAND: dict[str, Any] = {"alpha": 0.22, "zorder": 1}
-BAR = 5.0
-
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
-_NARROW, _LOW, _LETTER = 4.0, 2.0, 0.08  # inches: axes of less have little text; a letter of that
+_LETTER = 0.068  # inches: of a title
 _FOOT = 0.14  # of the height of axes: bars of rows in them
 _BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
 
+#: Of models that share a diagram: colour, mark and line.
+MODELS: tuple[tuple[str, str, Any], ...] = (
+    (BLUE, "o", "-"),
+    (VERMILION, "s", (0, (5, 1.5))),
+    (GREEN, "^", "-."),
+    (PURPLE, "D", ":"),
+)
 _SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
 #: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
 #: circle is not.
@@ -72,8 +61,10 @@ STYLES: dict[str, dict[str, Any]] = {
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
     "thin": {"color": FAINT, "linewidth": 0.9, "zorder": 3},
     "curve": {"color": BLUE, "linewidth": 2.0, "zorder": 4},
-    "band": {"color": WIDE_BAND, "linewidth": 0.0, "zorder": 1},
-    "point band": {"color": NARROW_BAND, "zorder": 2},
+    "band": {"color": WIDE_BAND, "linewidth": 0.8, "zorder": 1},
+    "band band": {"color": WIDE_BAND, "linewidth": 7.0, "zorder": 1},
+    "point band": {"color": NARROW_BAND, "linewidth": 0.8, "zorder": 2},
+    "band point band": {"color": NARROW_BAND, "linewidth": 7.0, "zorder": 2},
     "bar": {"color": PALE, "linewidth": 0.0, "zorder": 1},
     "bar bad": {"color": VERMILION, "alpha": 0.65, "linewidth": 0.0, "zorder": 1},
     "over": {"color": BLUE, "alpha": 0.2, "linewidth": 0.0, "zorder": 2},
@@ -84,6 +75,8 @@ STYLES: dict[str, dict[str, Any]] = {
     "error": {"color": BLUE, "zorder": 2},
     "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8, "zorder": 3},
     "hollow": {"marker": "o", "markerfacecolor": "white", "markeredgecolor": FAINT, "zorder": 4},
+    "too high": {"color": VERMILION, "alpha": 0.13, "linewidth": 0.0, "zorder": 0},
+    "too low": {"color": BLUE, "alpha": 0.13, "linewidth": 0.0, "zorder": 0},
     "found": {"color": VERMILION, "linewidth": 1.8, "zorder": 1},
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "zorder": 2}
@@ -96,57 +89,30 @@ STYLES: dict[str, dict[str, Any]] = {
         for style, width, alpha in (("half", 0.0, 0.15), ("halfmean", 1.2, 1.0))
     },
 }
+for _k, (_colour, _marker, _dashes) in enumerate(MODELS):
+    STYLES |= {
+        f"intervals model {_k}": {"color": _colour, "linewidth": 5.0, "alpha": 0.22, "zorder": 1},
+        f"area model {_k}": {"color": _colour, "linewidth": 0.8, "alpha": 0.22, "zorder": 1},
+        f"rows model {_k}": {"color": _colour, "alpha": 0.35, "zorder": 1},
+        f"line model {_k}": {"color": _colour, "linestyle": _dashes, "linewidth": 1.3, "zorder": 3},
+        **{
+            f"points model {_k} {side}": {
+                **_SINGLE, "marker": _marker, "color": fill, "markersize": 5.5,
+                "markeredgecolor": _colour, "markeredgewidth": 1.4,
+            }
+            for side, fill in ((OK, "white"), (BAD, _colour))
+        },
+    }  # fmt: skip
 
 
-def inches(ax: Any) -> tuple[float, float]:
-    """Return the width and the height of axes."""
-    box = ax.get_window_extent().transformed(ax.figure.dpi_scale_trans.inverted())
-    return float(box.width), float(box.height)
-
-
-def is_narrow(ax: Any) -> bool:
-    """Say whether axes are too narrow for sentences."""
-    return inches(ax)[0] < _NARROW
-
-
-def wrapped(text: str, width: float, *, small: bool = False) -> str:
-    """Break the lines of a text that are longer than so many inches."""
-    letters = max(int(width / (0.85 * _LETTER if small else _LETTER)), 12)
-    return "\n".join(textwrap.fill(line, letters, break_long_words=False) for line in text.split("\n"))
-
-
-def legend_below(ax: Any, columns: int = 1, **entries: Any) -> None:
-    """Put a legend below axes, where it hides nothing.
-
-    Where a figure has no layout, and so makes no room for it, it is within axes that are high enough.
-    """
+def legend_below(ax: Any, columns: int = 1) -> None:
+    """Put a legend below axes, where it hides nothing."""
     from matplotlib.transforms import ScaledTranslation
 
-    if ax.figure.get_layout_engine() is None and inches(ax)[1] > _LOW:
-        ax.legend(loc="best", framealpha=0.7, fontsize="small", **entries)
-        return
-    depth = _BELOW + _LINE * (1 + ax.get_xlabel().count("\n"))
-    down = ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
-    place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": ax.transAxes + down}
-    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL, **entries)
-
-
-def fit(axes: Sequence[Any]) -> None:
-    """Make text of narrow axes small, in lines that fit, without a legend."""
-    narrow = [ax for ax in axes if is_narrow(ax)]
-    for ax in narrow:
-        ax.tick_params(labelsize="small")
-        if ax.get_legend():
-            ax.get_legend().remove()
-    if narrow:
-        with warnings.catch_warnings():  # what has no room is found when the picture is rendered
-            warnings.simplefilter("ignore")
-            narrow[0].figure.draw_without_rendering()
-    for ax in narrow:
-        width, height = inches(ax)
-        for text in (ax.xaxis.label, ax.yaxis.label, ax.title, ax._left_title):
-            room = height if text is ax.yaxis.label else width
-            text.set(text=wrapped(text.get_text(), room, small=True), fontsize="small")
+    depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
+    below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
+    place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
+    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL)
 
 
 def draw(ax: Any, *marks: Mark, **look: Any) -> None:
@@ -164,7 +130,7 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
             }
             ax.annotate(lettering(label), (x, y), xycoords="axes fraction", size="small", **where)
             continue
-        own = STYLES[style] if kind != "intervals" else STYLES.get(f"{kind} {style}", STYLES[style])
+        own = STYLES.get(f"{kind} {style}") or STYLES[style]
         how = {**own, **({"label": label} if label else {}), **look}
         if kind == "line":
             ax.plot(x, y, **how)
@@ -181,7 +147,7 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
             ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
         elif kind == "rows" and len(x):  # at the foot of the axes
             high = np.asarray(y) / np.diff(ax.xaxis.get_transform().transform(np.asarray(x, float)))
-            foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **STYLES[style]}
+            foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **own}
             ax.bar(x[:-1], _FOOT * high / high.max(), np.diff(x), **foot)
         elif kind == "area":
             ax.fill_between(x, y, end, **how)
@@ -211,32 +177,7 @@ def show(ax: Any, picture: Picture, *title: str) -> None:
         }
         draw(ax, mark if mark.kind == "rows" else mark._replace(**inside))
     above = [mark.end[1] for mark in picture.marks if mark.kind == "text" and mark.y == 1.0]
-    heading(ax, *(wrapped(line, inches(ax)[0]) for line in title), pad=6.0 - min([0.0, *above]))
-
-
-def entry(style: str, label: str, **look: Any) -> Any:
-    """Return what a legend shows of marks of a style, which look as :func:`draw` draws them."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    how = {**STYLES[style], **look}
-    if "band" in style:
-        return Patch(color=how["color"], label=label)
-    return Line2D([], [], label=label, **how)
-
-
-def of_one(ax: Any, points: Sequence[Mark], colour: str, marker: str) -> dict[str, Any]:
-    """Draw marks of one of several curves, filled where shown to be wrong; return their form."""
-    form: dict[str, Any] = {"marker": marker, "markersize": 5.5, "markerfacecolor": "white"}
-    edge = {"markeredgecolor": colour, "markeredgewidth": 1.4, "clip_on": False}
-    for each in points[::-1]:
-        draw(ax, each, **{**form, **edge, "markerfacecolor": colour if each.style == BAD else "white"})
-    return form
-
-
-def filled(label: str) -> Any:
-    """Return what a legend says of filled marks."""
-    return entry(OK, label, color=BLACK, markeredgecolor=BLACK, markeredgewidth=1.0)
+    heading(ax, *title, pad=6.0 - min([0.0, *above]))
 
 
 def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
@@ -249,8 +190,10 @@ def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
 
 
 def heading(ax: Any, *lines: str, **style: Any) -> None:
-    """Write what is seen above axes."""
-    ax.set_title("\n".join(lines), loc="left", **{"size": "medium", **style})
+    """Write what is seen above axes, in lines that are no longer than these."""
+    width = ax.get_window_extent().width / ax.figure.dpi
+    fitted = [textwrap.fill(line, max(int(width / _LETTER), 12)) for line in lines]
+    ax.set_title("\n".join(fitted), loc="left", **{"size": "medium", **style})
 
 
 def rows_of(count: int, columns: int) -> list[list[Any]]:
@@ -267,21 +210,6 @@ def ranked_rows(ax: Any, names: Sequence[str], room: float, powers: tuple[int, i
     ax.ticklabel_format(axis="x", style="sci", scilimits=powers, useMathText=True)
     ax.locator_params(axis="x", nbins=5)
     tidy(ax, "x")
-
-
-def reliability_axes(
-    ax: Any, scale: Scale, points: Array, rest: Array, heights: Array, *, few: bool, label: str = ""
-) -> tuple[Limits, Limits]:
-    """Make axes those of a reliability diagram, with its diagonal, zoomed to what is shown on them."""
-    limits = zoomed(scale, points, rest, heights)
-    for axis, ends in zip((ax.xaxis, ax.yaxis), limits, strict=True):
-        if scale is not LINEAR:
-            axis._set_axes_scale("function", functions=(scale.forward, scale.inverse))
-        marks = scale.marks(ends, 2 if few else 5)
-        axis.set_ticks(list(marks), list(marks.values()))
-    ax.set(xlim=limits[0], ylim=limits[1])
-    draw(ax, DIAGONAL._replace(label=label), GRID)
-    return limits
 
 
 # ------------------------------------------------------------------ letters
@@ -312,33 +240,14 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
 def lettering(text: str, most: int = NAME) -> str:
     r"""Return a text that comes with the data as matplotlib is to draw it: visible, and not long.
 
-    matplotlib takes what stands between two dollar signs for a formula, and fails where it is none; a
-    character that the font lacks is an empty box, the same for all.
+    matplotlib takes what stands between two dollar signs for a formula, and fails where it is none.
 
     Examples
     --------
     >>> print(lettering("cat"), lettering(r"$\frac$"), lettering("a\nb"), lettering("long_" * 9, 10))
     cat \$\frac\$ a\nb long_…ong_
     """
-    from matplotlib import rcParams
-    from matplotlib.font_manager import FontProperties, findfont
-
-    fonts = []
-    for family in rcParams["font.family"]:  # those that it would use, in the order in which it does
-        try:
-            fonts.append(str(findfont(FontProperties(family=[family]), fallback_to_default=False)))
-        except ValueError:  # it is not installed
-            continue
-    known = _glyphs(tuple(fonts) or (str(findfont(FontProperties())),))
-    drawn = "".join(each if ord(each) in known else escaped(each) for each in shown(text, most))
-    return shown(drawn, 2 * most).replace("$", r"\$")
-
-
-@cache
-def _glyphs(fonts: tuple[str, ...]) -> frozenset[int]:
-    from matplotlib.font_manager import get_font
-
-    return frozenset(code for font in fonts for code in get_font(font).get_charmap())
+    return shown(text, most).replace("$", r"\$")
 
 
 # ------------------------------------------------------------------ displays
@@ -386,9 +295,8 @@ class Display(ABC):
         Parameters
         ----------
         ax
-            Axes to draw in, as many as there are parts; narrow ones have less text, small, and no
-            legend. Give their figure a layout that makes room for labels, such as "constrained".
-            Default: a new figure.
+            Axes to draw in, as many as there are parts. Give their figure a layout that makes room for
+            labels, such as "constrained". Default: a new figure.
 
         Returns
         -------
@@ -412,8 +320,6 @@ class Display(ABC):
             if len(drawn) != count:
                 raise InputError(f"there are {len(drawn)} axes; give {count}{self._parts}.")
         self._draw(drawn, new=ax is None)
-        if ax is not None:
-            fit(drawn)
         object.__setattr__(self, "_figure", drawn[0].figure)
         object.__setattr__(self, "axes_", tuple(drawn))
         return self

@@ -20,7 +20,19 @@ from caltest.exceptions import InputError
 from caltest.forms.predictive import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
-from caltest.pictures import BAD, GRID, LINEAR, Array, Mark, critical, over_time, told_apart
+from caltest.pictures import (
+    BAD,
+    DIAGONAL,
+    GRID,
+    LINEAR,
+    Array,
+    Mark,
+    Picture,
+    critical,
+    over_time,
+    told_apart,
+    zoomed,
+)
 from caltest.plots import canvas
 from caltest.plots.canvas import Display, draw, heading
 from caltest.sampling import Rng, seed_of
@@ -289,7 +301,7 @@ class PITDisplay(Display):
             canvas.legend_below(ax)
         out = "outside its band" if self.outside.any() else "inside its band"
         lines = [f"{name}: {out}, n = {self.n_samples:,}"]
-        if self.kind == "histogram" and above and not canvas.is_narrow(ax):
+        if self.kind == "histogram" and above:
             lines.append(above)
         if self.completed:
             lines.append("censored times are drawn from the prediction: errors look smaller")
@@ -443,14 +455,14 @@ class SurvivalDisplay(Display):
         (ax,), n = axes, f"n = {self.n_samples:,}"
         if self.kind == "horizon":
             rest = np.concatenate([self.low, self.high, *self.more])
-            canvas.reliability_axes(ax, LINEAR, self.x, rest, np.append(self.values, rest), few=False)
+            axes_of = zoomed(LINEAR, self.x, rest, np.append(self.values, rest))
+            canvas.show(ax, Picture([GRID, DIAGONAL], *axes_of, "predicted risk", "observed risk"))
             draw(ax, Mark("line", "thin", *self.more, label="smooth, of the nearest 30% of rows"))
             bad = (self.x < self.low) | (self.x > self.high)
             draw(ax, Mark("intervals", "error", self.x, self.low, self.high))
             named = "predicted risk inside the interval", "predicted risk outside the interval"
             for mark in told_apart(self.x, self.values, bad):
                 draw(ax, mark._replace(label=named[mark.style == BAD]))
-            ax.set(xlabel="predicted risk", ylabel="observed risk")
             sure = f"intervals: all correct together, {confidence_text(self.confidence)}, about"
             heading(ax, f"Risk until {self.horizon:g}, {n}", sure)
         elif self.kind == "curves":

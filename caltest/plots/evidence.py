@@ -144,15 +144,12 @@ class NullDisplay(ResultDisplay):
         high = max(high, low + 1e-9 * max(abs(low), 1.0))
         far = not low - _FAR * (high - low) < observed < high + _FAR * (high - low)
         ends = (low, high) if far else (min(low, observed), max(high, observed))
-        name = lettering(result.name)
-        if not canvas.is_narrow(ax):
-            name = f"{lettering(result.measures, 100) or name} ({name})"
+        name = f"{lettering(result.measures, 100) or lettering(result.name)} ({lettering(result.name)})"
         text, bad = f"observed: {number(observed)}", result.rejects(result.alpha)
         shown = among_draws(draws, observed, text, name, bad=bad, ends=ends, far=far)
         as_extreme = f"{result.exceedances or 'none'} of them at least as extreme"
         lines = [f"p = {result.pvalue:.3g} ({result.guarantee})"]
-        if not canvas.is_narrow(ax):
-            lines.append(f"{len(every):,} resamples if calibrated, {as_extreme}")
+        lines.append(f"{len(every):,} resamples if calibrated, {as_extreme}")
         canvas.show(ax, shown, *lines)
 
 
@@ -317,7 +314,7 @@ class CumulativeDisplay(PredictionsDisplay):
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         (ax,), result = axes, self.result
-        narrow, percent = canvas.is_narrow(ax), confidence_text(self.confidence)
+        percent = confidence_text(self.confidence)
         limit, values = 100.0 * self.critical, 100.0 * self.differences
         band = f"±{limit:.3g} points: {percent} of calibrated models stay inside"
         meaning = "rising: predicted too high; falling: too low"
@@ -340,12 +337,10 @@ class CumulativeDisplay(PredictionsDisplay):
         alpha = level_of_confidence(self.confidence)
         sign, verdict = ("≤", "rejected") if self.outside else (">", "not rejected")
         p = f"p = {pvalue(result.pvalue, alpha)} {sign} {alpha:.2g}"
-        lines = [f"Calibration {verdict}: {p}"]
-        if not narrow:
-            lines = [
-                f"{lettering(self.title)}, n = {result.n_samples:,}",
-                f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",
-            ]
+        lines = [
+            f"{lettering(self.title)}, n = {result.n_samples:,}",
+            f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",
+        ]
         if self.impossible:
             lines.append("labels of probability 0 occurred: that alone proves it wrong")
         heading(ax, *lines)

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, arguments, choose
+from caltest._arguments import OneOf, Whole, arguments
 from caltest._numbers import confidence_text, counted, points
 from caltest._visible import quoted
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
-from caltest.pictures import BAD, GRID, LINEAR, OK, Array, Limits, Mark, told_apart
+from caltest.pictures import (
+    BAD,
+    DIAGONAL,
+    GRID,
+    LINEAR,
+    OK,
+    Mark,
+    Picture,
+    axis_of_points,
+    axis_of_probabilities,
+    told_apart,
+    zoomed,
+)
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, draw, heading, lettering
@@ -34,23 +45,19 @@ class _Side(NamedTuple):
     too: str
     beyond: str  # where the truth is, on the diagram
     colour: str
-    colour_name: str
 
 
 _SIDES = {
-    "over": _Side(-1.0, "too high", "below", canvas.VERMILION, "orange"),
-    "under": _Side(1.0, "too low", "above", canvas.BLUE, "blue"),
+    "over": _Side(-1.0, "too high", "below", canvas.VERMILION),
+    "under": _Side(1.0, "too low", "above", canvas.BLUE),
 }
 
 # ------------------------------------------------------------------ bounds
-
-Against: TypeAlias = Literal["scores", "rows"]
 
 _NAMED = 5  # places of a side
 _LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
 _LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 _LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
-_BAR, _LEAST_GAP = 7.0, 0.02  # points: the width of a bar; of the axis: between bars told apart
 
 
 @arguments(
@@ -124,8 +131,12 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        limits = _diagram(ax, event, (x, x, y), observed="observed share")
-        within = [(low <= v) & (v <= high) for v, (low, high) in zip(bins, limits, strict=True)]
+        x_axis, y_axis = zoomed(LINEAR, x, x, y.clip(0.0, 1.0))
+        diagram = Picture([GRID, DIAGONAL], x_axis, y_axis, f"predicted {event}", "observed share")
+        canvas.show(ax, diagram)
+        ax.set_aspect("equal" if x_axis == y_axis else "auto")
+        ends = (x_axis, y_axis)
+        within = [(axis.low <= v) & (v <= axis.high) for v, axis in zip(bins, ends, strict=True)]
         inside, label = np.all(within, axis=0), "15 bins of equal width"
         if not inside.all():
             label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
@@ -144,159 +155,88 @@ class CertificateDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    The band is grey, and the two dotted lines mark the certified distance. Ranges proved to be
-    miscalibrated are shaded. What is certified of a bin is about its means alone: its bar is at the
-    mean prediction, a thin line shows the range of its predictions, and the point is the observed
-    rate, a filled diamond where the band excludes the diagonal.
+    Rows lie side by side in the order of their scores; what is drawn is the deviation from the
+    prediction, in points. The band is grey; two dotted lines mark the certified distance. Ranges
+    proved to be miscalibrated are shaded. What is certified of a bin is about its means alone: its box
+    is as wide as its share of the rows, and the point is the observed rate less the mean prediction, a
+    filled diamond where the band excludes 0.
 
     Parameters
     ----------
     result
         What :func:`caltest.certificate` returned.
-    against
-        "scores": the reliability diagram, with the band around its diagonal. "rows": the
-        deviation from the diagonal in points, with rows side by side in the order of their scores,
-        which spreads out scores that crowd near 1. Default: "rows" if bars of bins would touch each
-        other against the scores, else "scores".
-
-    Raises
-    ------
-    InputError
-        If there is no such ``against``.
 
     Examples
     --------
     >>> import caltest, matplotlib.pyplot as plt
     >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
     >>> found = caltest.certificate(digits.probs, digits.labels)
-    >>> display = caltest.plots.CertificateDisplay.from_result(found, against="scores")
+    >>> display = caltest.plots.CertificateDisplay.from_result(found)
     >>> display.ax_.get_xlabel()
-    'predicted probability that the top class is right'
+    'share of the rows, from the smallest score to the largest'
     >>> plt.close(display.figure_)
     """
 
     result: Certificate
-    against: Against | None = None
-
-    def __post_init__(self) -> None:
-        c = self.result
-        if self.against is None:
-            crowded = np.diff(c.predicted) < _LEAST_GAP * (c.ends[-1] - c.starts[0])
-            object.__setattr__(self, "against", "rows" if crowded.any() else "scores")
-        choose("axis", self.against, {"scores": True, "rows": True})
-
-    def _grid(self) -> dict[str, Any]:
-        return {"figsize": (6.2, 7.6) if self.against == "scores" else (7.6, 5.6)}
+    _size = 7.6, 5.6
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), c, ends = axes, self.result, np.array([0.0, 1.0])
-        by_score = self.against == "scores"
+        (ax,), c = axes, self.result
         sure, distance = confidence_text(c.confidence), at_most(c.distance)
-        event = f"probability that {lettering(c.event, canvas.CLAUSE)}"
-        share, scores = np.cumsum(c.counts) / c.n_samples, np.stack([c.starts, c.ends], axis=1)
-        places = scores if by_score else np.stack([np.r_[0.0, share[:-1]], share], axis=1)
-        bounds = np.stack([c.lower, c.upper, c.estimates])
-        if by_score:
-            whole = scores.ravel()[[0, -1]]
-            _diagram(ax, event, (whole, whole, bounds.ravel()), label=canvas.AS_PREDICTED)
-            x = c.predicted
-        else:
-            bounds = 100.0 * (bounds - c.predicted)
-            ax.set_xlabel("share of the rows, from the smallest score to the largest")
-            ax.set_ylabel(f"{event}\nless the predicted one, points")
-            draw(ax, Mark("line", "zero", ends, (0.0, 0.0), label=canvas.AS_PREDICTED), zorder=4)
-            draw(ax, GRID)
-            ax.set_xlim(-0.02, 1.02)
-            x = places.mean(axis=1)
-        for sign in (-1.0, 1.0):
-            y = ends + sign * c.distance if by_score else np.full(2, 100.0 * sign * c.distance)
-            label = f"±{distance} points" if sign > 0.0 else ""
-            draw(ax, Mark("line", "limit", ends, y, label=label))
-        along = (ends, ends) if by_score else (scores.ravel(), places.ravel())
-        for name, side in _SIDES.items():
-            ranges = [each for each in c.miscalibrated if each.direction == name]
-            for k, (start, end) in enumerate(_merged(ranges, *along)):
-                _shade(ax, start, end, side.colour, None if k else f"proved {side.too}")
+        share = np.cumsum(c.counts) / c.n_samples
+        places = np.column_stack([np.r_[0.0, share[:-1]], share]).ravel()
+        scores = np.column_stack([c.starts, c.ends]).ravel()
+        low, high, seen = (each - c.predicted for each in (c.lower, c.upper, c.estimates))
+        x = axis_of_probabilities([0.0, 1.0])
+        y = axis_of_points(1.05 * min(-c.distance, *low), 1.05 * max(c.distance, *high))
         label = f"mean probability of each bin, {sure} band"
-        if by_score:
-            draw(ax, Mark("band", "band", x, bounds[0], bounds[1], label), linewidth=_BAR)
-            ranges_label = "range of predictions in the bin"
-            draw(ax, Mark("bars", "thin", c.starts, bounds[2], c.ends, ranges_label))
-        else:
-            look = {"color": canvas.WIDE_BAND, "edgecolor": canvas.NARROW_BAND, "linewidth": 0.8}
-            ax.use_sticky_edges = False  # room below the boxes, too
-            boxes = x, bounds[1] - bounds[0], np.diff(places)[:, 0], bounds[0]
-            ax.bar(*boxes, **look, zorder=1, label=label)
-        for mark in told_apart(x, bounds[2], (c.lower > c.predicted) | (c.upper < c.predicted)):
+        marks = [Mark("area", "band", places, np.repeat(low, 2), np.repeat(high, 2), label), GRID]
+        named = set()
+        for each in c.miscalibrated:  # of ties, from the first place to the last
+            start = -np.interp(-each.low, -scores[::-1], -places[::-1])
+            side, ends = _SIDES[each.direction], (start, np.interp(each.high, scores, places))
+            label = "" if side in named else f"proved {side.too}"
+            marks.append(Mark("area", side.too, ends, np.full(2, y.low), np.full(2, y.high), label))
+            named.add(side)
+        for sign in (-1.0, 1.0):
+            label = f"±{distance} points" if sign > 0.0 else ""
+            marks.append(Mark("line", "limit", (0.0, 1.0), np.full(2, sign * c.distance), label=label))
+        marks.append(Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=canvas.AS_PREDICTED))
+        for mark in told_apart(places.reshape(-1, 2).mean(axis=1), seen, (low > 0.0) | (high < 0.0)):
             more = ", proved wrong" if mark.style == BAD else ""
-            draw(ax, mark._replace(label=f"observed share{more}"), markersize=6)
-        each = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
-        claim = f"within ±{distance} points on average over each of {each}"
-        heading(ax, f"n = {c.n_samples:,}, with {sure} confidence:", claim)
+            marks.append(mark._replace(label=f"observed share{more}"))
+        of_x = "share of the rows, from the smallest score to the largest"
+        of_y = f"probability that {lettering(c.event, canvas.CLAUSE)}\nless the predicted one, points"
+        bins = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
+        claim = f"within ±{distance} points on average over each of {bins}"
+        sure = f"n = {c.n_samples:,}, with {sure} confidence:"
+        canvas.show(ax, Picture(marks, x, y, of_x, of_y), sure, claim)
         canvas.legend_below(ax, 2)
 
 
 def _draw_side(ax: Any, bound: SideBound) -> list[str]:
     """Draw the ranges in which predictions are wrong on one side; return what the title says."""
-    (sign, too, beyond, colour, _), narrow = _SIDES[bound.side], canvas.is_narrow(ax)
+    sign, too, beyond, colour = _SIDES[bound.side]
     every, said = [place for place in bound.places if place.named], []
     if bound.found:
-        least = "≥" if narrow else "predictions are at least"
-        by = f"{least} {points(bound.bound)}" if bound.bound else "predictions are"
+        by = f"predictions are at least {points(bound.bound)}" if bound.bound else "predictions are"
         said.append(f"some {by} {too}")
-        if every and 0.0 < every[0].somewhere_by < bound.bound and not narrow:
+        if every and 0.0 < every[0].somewhere_by < bound.bound:
             said[0] += f",\nin the worst range alone at least {points(every[0].somewhere_by)}"
     some = "" if len(every) <= _NAMED else f" ({_NAMED} of {len(every)} ranges)"
     title = f"range predicted {too}, its mean{some}"
+    line = f"somewhere in the range, the true probability is {beyond} this line"
     for place in every[:_NAMED]:
-        ends = np.array(_shade(ax, place.low, place.high, colour))
-        for end in (place.low, place.high):
-            ax.axvline(end, color=colour, alpha=0.45, linewidth=0.6, zorder=1)
+        missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (place.high - place.low)) / 2.0
+        ends = np.array([place.low - missing, place.high + missing])
+        ax.axvspan(*ends, color=colour, alpha=0.13, linewidth=0.6, zorder=0)
         if place.somewhere_by > 0.0:
-            ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour)
+            ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour, label=line)
+            line = ""
         mean = Mark("points", BAD, [place.predicted], [place.observed], label=title)
-        edge = {"color": colour, "markeredgecolor": canvas.BLACK, "markersize": 6.5, "zorder": 6}
-        draw(ax, mean, clip_on=False, **edge)
+        draw(ax, mean, color=colour, markeredgecolor=canvas.BLACK, markersize=6.5, zorder=6)
         title = ""
-    if every and every[0].somewhere_by > 0.0:
-        label = f"somewhere in the range, the true probability is {beyond} this line"
-        ax.plot([], [], **_LINE, color=colour, label=label)
     return said
-
-
-def _diagram(
-    ax: Any, event: str, places: Sequence[Array], observed: str = "", label: str = ""
-) -> tuple[Limits, Limits]:
-    """Make axes those of a reliability diagram of an event, square if both directions are the same.
-
-    ``places``: points, what else lies across, and all heights.
-    """
-    few, (points, rest, heights) = canvas.is_narrow(ax), places
-    shown = points, rest, heights.clip(0.0, 1.0)
-    limits = canvas.reliability_axes(ax, LINEAR, *shown, few=few, label=label)
-    ax.set(xlabel=f"predicted {event}", ylabel=observed or event)
-    ax.set_aspect("equal" if limits[0] == limits[1] else "auto")
-    return limits
-
-
-def _shade(ax: Any, low: float, high: float, colour: str, label: str | None = None) -> list[float]:
-    """Shade a range, as wide as it takes to be seen; return its ends as they are shaded."""
-    missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (high - low)) / 2.0
-    ax.axvspan(low - missing, high + missing, color=colour, alpha=0.13, lw=0, zorder=0, label=label)
-    return [low - missing, high + missing]
-
-
-def _merged(ranges: Sequence[Any], scores: Array, places: Array) -> list[list[float]]:
-    """Return ranges of scores as they lie along the axis, those as one between which no gap is seen."""
-    merged: list[list[float]] = []
-    for each in ranges:
-        start = -float(np.interp(-each.low, -scores[::-1], -places[::-1]))  # the first place of ties, …
-        end = float(np.interp(each.high, scores, places))  # … and the last one
-        if merged and start - merged[-1][1] < _LEAST_WIDTH:
-            merged[-1][1] = max(merged[-1][1], end)
-        else:
-            merged.append([start, end])
-    return merged
 
 
 # ------------------------------------------------------------------ models
@@ -361,9 +301,8 @@ class ComparisonDisplay(ResultDisplay):
             ax.axvline(0.0, **canvas.DASHED | {"color": canvas.FAINT, "zorder": 1})
         axes[1].tick_params(labelleft=not new)
         what = subject(View(c.probability, c.event, None, c.n_samples))
-        width = canvas.inches(axes[0])[0]
-        heading(axes[0], canvas.wrapped(f"Off by: {lettering(what, canvas.CLAUSE)}", width))
-        heading(axes[1], canvas.wrapped(f"Further off than {names[0]}", width))
+        heading(axes[0], f"Off by: {lettering(what, canvas.CLAUSE)}")
+        heading(axes[1], f"Further off than {names[0]}")
         here = "points, mean absolute error over tenths"
         if len(c.errors) > len(names):
             here += ",\nof all rows; errors in groups are printed, not drawn"
@@ -376,7 +315,6 @@ class ComparisonDisplay(ResultDisplay):
 
 # ------------------------------------------------------------------ estimators
 
-_ROOM = 0.5  # beyond what one chooses from: where other options still are shown
 _ZERO: dict[str, Any] = {"color": canvas.BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
 
 
@@ -394,8 +332,7 @@ class RiskDisplay(ResultDisplay):
     Estimators have a line each, the one with the lowest risk on top. Left: the root of the validation
     risk (mean over the folds), times 100. The tick is the best option; its bar is one standard error,
     over the folds, of the difference to the best estimator: variation that all folds share does not
-    affect the choice. Circles are the other options that were tried; those with a much larger risk lie
-    beyond the axis. The dashed line is h = 0, which treats the model as calibrated. Right: the
+    affect the choice. The dashed line is h = 0, which treats the model as calibrated. Right: the
     estimates of the squared error; bars show one standard error.
 
     Parameters
@@ -438,17 +375,8 @@ class RiskDisplay(ResultDisplay):
             100.0 * np.sqrt(np.maximum(best.mean(axis=1) + sign * errors, 0.0)) for sign in (-1, 0, 1)
         )
         zero = 100.0 * float(np.sqrt(result.zero_risks.mean()))
-        most = max(zero, *high) + _ROOM * (max(zero, *high) - min(zero, *low))
         bars = "standard error of the difference to function 1"
         draw(left, Mark("bars", "error", low, places, high, bars), linewidth=6.0)
-        others = [
-            (root, place)
-            for place, each in enumerate(functions)
-            for k, root in enumerate(100.0 * np.sqrt(each.risks.mean(axis=1)))
-            if k != each.best and root <= most
-        ]
-        roots, lines = np.reshape(others, (-1, 2)).T
-        draw(left, Mark("points", "hollow", roots, lines, label="another option"), zorder=3)
         draw(left, Mark("points", "value", value, places, label="best option"), zorder=5)
         left.axvline(zero, **_ZERO, label="h = 0: calibrated")
         left.set_xlabel("√ mean validation risk × 100", loc="left")
@@ -473,10 +401,6 @@ class RiskDisplay(ResultDisplay):
 
 # ------------------------------------------------------------------ power
 
-_ENTRY_ROOM = 1.7  # inches: of a legend's entry
-_SMALL = 2.0  # inches: narrower or lower axes have no legend
-_LONG = 2.6  # inches: of the label of the vertical axis
-
 
 @arguments(
     result=OneOf(
@@ -493,9 +417,7 @@ class PowerDisplay(ResultDisplay):
     Points are the shares of data sets rejected, larger for more data sets, with their 95%
     Clopper–Pearson intervals. For a power, a band joins the intervals, and diamonds show the
     shares of calibrated models rejected, if you asked for them. For a sample size, lines show the
-    power you want and the number of rows found. The dotted line is the level. In axes that you give,
-    the legend is placed below if their figure has a layout, and inside otherwise; axes under two
-    inches have none.
+    power you want and the number of rows found. The dotted line is the level.
 
     Parameters
     ----------
@@ -553,15 +475,10 @@ class PowerDisplay(ResultDisplay):
         ax.xaxis.set_minor_formatter(NullFormatter())
         ax.set_xlim(rows.min() / 1.1, rows.max() * 1.1)
         ax.set_ylim(-0.03, 1.03)
-        width, height = canvas.inches(ax)
-        ax.set_xlabel("rows")
-        ax.set_ylabel("power: share of data sets rejected" if height > _LONG else "power")
+        ax.set(xlabel="rows", ylabel="power: share of data sets rejected")
         lens = f", {lettering(result.lens)}" if result.lens else ""
         what = f"{lettering(result.statistic, canvas.CLAUSE)}{lens}"
         by = "exact p-values" if result.null == "monte_carlo" else f"null {lettering(result.null)}"
-        heading(ax, canvas.wrapped(f"How often {what} rejects at level {result.alpha:g}, {by}", width))
+        heading(ax, f"How often {what} rejects at level {result.alpha:g}, {by}")
         canvas.tidy(ax, "y")
-        if new:
-            ax.figure.legend(loc="outside lower left", ncols=3, columnspacing=1.2, **canvas.SMALL)
-        elif min(width, height) >= _SMALL:
-            canvas.legend_below(ax, max(1, min(3, int(width / _ENTRY_ROOM))))
+        canvas.legend_below(ax, 2)
