@@ -326,11 +326,7 @@ def pair(points: Array, stated: float, observed: float) -> Picture:
         other = rho * np.cos(angle) + math.sqrt(max(1.0 - rho**2, 0.0)) * np.sin(angle)
         marks.append(Mark("line", style, 2.0 * np.cos(angle), 2.0 * other))
     end = max(3, math.ceil(float(np.abs(points).max(initial=0.0))))
-    step = -(-end // 5)
-    ticks = tuple(
-        (float(k), f"{k}".replace("-", "−")) for k in range(-end // step * step, end + 1, step)
-    )
-    axis = Axis(float(-end), float(end), tuple(each for each in ticks if abs(each[0]) <= end))
+    axis = axis_between(float(-end), float(end))
     return Picture(marks, axis, axis)
 
 

@@ -123,12 +123,10 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
             continue
         if kind == "text":
             side = "right" if end[0] < 0 else "left" if end[0] else "center"
-            where = {
-                "xytext": (0.75 * end[0], -0.75 * end[1]),
-                "textcoords": "offset points",
-                "ha": side,
-            }
-            ax.annotate(lettering(label), (x, y), xycoords="axes fraction", size="small", **where)
+            shift = {"xytext": (0.75 * end[0], -0.75 * end[1]), "textcoords": "offset points"}
+            ax.annotate(
+                lettering(label), (x, y), xycoords="axes fraction", ha=side, size="small", **shift
+            )
             continue
         own = STYLES.get(f"{kind} {style}") or STYLES[style]
         how = {**own, **({"label": label} if label else {}), **look}
@@ -202,12 +200,12 @@ def rows_of(count: int, columns: int) -> list[list[Any]]:
     return [[each if each < count else "." for each in row] for row in places]
 
 
-def ranked_rows(ax: Any, names: Sequence[str], room: float, powers: tuple[int, int]) -> None:
+def ranked_rows(ax: Any, names: Sequence[str]) -> None:
     """Give each name a line of its own, the first on top; numbers below are few."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.margins(x=room)
-    ax.ticklabel_format(axis="x", style="sci", scilimits=powers, useMathText=True)
+    ax.margins(x=0.08)
+    ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
     ax.locator_params(axis="x", nbins=5)
     tidy(ax, "x")
 

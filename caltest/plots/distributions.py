@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get
 
 import numpy as np
 
+from caltest import pictures
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest.auditing.diagrams import bins_of_pit, pit_picture
@@ -31,7 +32,6 @@ from caltest.pictures import (
     critical,
     over_time,
     told_apart,
-    zoomed,
 )
 from caltest.plots import canvas
 from caltest.plots.canvas import Display, draw, heading
@@ -455,7 +455,7 @@ class SurvivalDisplay(Display):
         (ax,), n = axes, f"n = {self.n_samples:,}"
         if self.kind == "horizon":
             rest = np.concatenate([self.low, self.high, *self.more])
-            axes_of = zoomed(LINEAR, self.x, rest, np.append(self.values, rest))
+            axes_of = pictures.zoomed(LINEAR, self.x, rest, np.append(self.values, rest))
             canvas.show(ax, Picture([GRID, DIAGONAL], *axes_of, "predicted risk", "observed risk"))
             draw(ax, Mark("line", "thin", *self.more, label="smooth, of the nearest 30% of rows"))
             bad = (self.x < self.low) | (self.x > self.high)

@@ -18,15 +18,7 @@ from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of, through
-from caltest.pictures import (
-    BAD,
-    Array,
-    Mark,
-    Picture,
-    critical,
-    cumulative,
-    path_of,
-)
+from caltest.pictures import BAD, Array, Mark, Picture, critical, cumulative, path_of
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
 from caltest.results import CalibrationResult

@@ -7,24 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from caltest import pictures
 from caltest._arguments import OneOf, Whole, arguments
 from caltest._numbers import confidence_text, counted, points
 from caltest._visible import quoted
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
-from caltest.pictures import (
-    BAD,
-    DIAGONAL,
-    GRID,
-    LINEAR,
-    OK,
-    Mark,
-    Picture,
-    axis_of_points,
-    axis_of_probabilities,
-    told_apart,
-    zoomed,
-)
+from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, OK, Mark, Picture, told_apart
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, draw, heading, lettering
@@ -131,7 +120,7 @@ class BoundsDisplay(ResultDisplay):
                 line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
                 shown.append(np.array([[place.predicted, place.observed], *line]).T)
         x, y = np.concatenate(shown, axis=1)
-        x_axis, y_axis = zoomed(LINEAR, x, x, y.clip(0.0, 1.0))
+        x_axis, y_axis = pictures.zoomed(LINEAR, x, x, y.clip(0.0, 1.0))
         diagram = Picture([GRID, DIAGONAL], x_axis, y_axis, f"predicted {event}", "observed share")
         canvas.show(ax, diagram)
         ax.set_aspect("equal" if x_axis == y_axis else "auto")
@@ -187,8 +176,8 @@ class CertificateDisplay(ResultDisplay):
         places = np.column_stack([np.r_[0.0, share[:-1]], share]).ravel()
         scores = np.column_stack([c.starts, c.ends]).ravel()
         low, high, seen = (each - c.predicted for each in (c.lower, c.upper, c.estimates))
-        x = axis_of_probabilities([0.0, 1.0])
-        y = axis_of_points(1.05 * min(-c.distance, *low), 1.05 * max(c.distance, *high))
+        x = pictures.axis_of_probabilities([0.0, 1.0])
+        y = pictures.axis_of_points(1.05 * min(-c.distance, *low), 1.05 * max(c.distance, *high))
         label = f"mean probability of each bin, {sure} band"
         marks = [Mark("area", "band", places, np.repeat(low, 2), np.repeat(high, 2), label), GRID]
         named = set()
@@ -292,13 +281,13 @@ class ComparisonDisplay(ResultDisplay):
         gaps = 100.0 * np.array([c.gap(each, nearest).absolute for each in others]).T
         places = np.arange(len(names))
         for ax, (low, value, high), own in zip(axes, (errors, gaps), (places, places[1:]), strict=True):
-            draw(ax, Mark("bars", "error", low, own, high, f"{sure} interval"), linewidth=5.0)
             values = [Mark("points", "value", value, own)]
             if ax is axes[1]:
                 values = told_apart(value, own, low > 0.0)
+            draw(ax, Mark("bars", "error", low, own, high, f"{sure} interval"), linewidth=5.0)
             draw(ax, *(mark._replace(label=_SHOWN[mark.style]) for mark in values))
-            canvas.ranked_rows(ax, names, 0.06, (-3, 4))
-            ax.axvline(0.0, **canvas.DASHED | {"color": canvas.FAINT, "zorder": 1})
+            canvas.ranked_rows(ax, names)
+            ax.axvline(0.0, **canvas.STYLES["zero"])
         axes[1].tick_params(labelleft=not new)
         what = subject(View(c.probability, c.event, None, c.n_samples))
         heading(axes[0], f"Off by: {lettering(what, canvas.CLAUSE)}")
@@ -314,8 +303,6 @@ class ComparisonDisplay(ResultDisplay):
 
 
 # ------------------------------------------------------------------ estimators
-
-_ZERO: dict[str, Any] = {"color": canvas.BLACK, "linewidth": 1.2, "linestyle": (0, (5, 2))}
 
 
 @arguments(
@@ -378,21 +365,21 @@ class RiskDisplay(ResultDisplay):
         bars = "standard error of the difference to function 1"
         draw(left, Mark("bars", "error", low, places, high, bars), linewidth=6.0)
         draw(left, Mark("points", "value", value, places, label="best option"), zorder=5)
-        left.axvline(zero, **_ZERO, label="h = 0: calibrated")
+        left.axvline(zero, **canvas.STYLES["zero"], label="h = 0: calibrated")
         left.set_xlabel("√ mean validation risk × 100", loc="left")
         heading(left, "risk on held-out rows")
 
         values = np.array([each.estimate for each in functions])
         errors = np.array([each.standard_error for each in functions])
-        right.axvline(0.0, **_ZERO, zorder=1)
+        right.axvline(0.0, **canvas.STYLES["zero"])
         low, high = values - errors, values + errors
         draw(right, Mark("bars", "error", low, places, high, "standard error"), linewidth=6.0)
         draw(right, Mark("points", "value", values, places))
         right.set_xlabel("squared error", loc="left")
         lens = f"{lettering(result.lens)}, " if result.lens else ""
         heading(right, f"estimates, {lens}{result.n_test:,} rows")
-        for ax, powers in ((left, (-3, 4)), (right, (-2, 4))):
-            canvas.ranked_rows(ax, names, 0.08, powers)
+        for ax in axes:
+            canvas.ranked_rows(ax, names)
             ax.get_yticklabels()[0].set_weight("bold")
             canvas.legend_below(ax, 2)
         left.ticklabel_format(axis="x", useOffset=False)
@@ -451,7 +438,7 @@ class PowerDisplay(ResultDisplay):
             if result.n is not None:
                 label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
                 ax.axvline(result.n, **canvas.STYLES["found"], label=label)
-            look = {"color": canvas.VERMILION, "linewidth": 1.2, "linestyle": (0, (5, 2))}
+            look = canvas.DASHED | {"color": canvas.VERMILION}
             ax.axhline(result.power, **look, label=f"power wanted, {result.power:g}")
         elif len(rows) > 1:
             draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))

@@ -8,26 +8,14 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
+from caltest import pictures
 from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass, intervals
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
-from caltest.pictures import (
-    BAD,
-    DIAGONAL,
-    GRID,
-    LINEAR,
-    Array,
-    Axis,
-    Mark,
-    Picture,
-    Scale,
-    scale_of,
-    told_apart,
-    zoomed,
-)
+from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, Array, Axis, Mark, Picture, Scale, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, lettering
 from caltest.plots.panel import Panel, panel_of, views_of
@@ -220,7 +208,7 @@ class ReliabilityDisplay(PredictionsDisplay):
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         of_axes = [self.panels] if self.names else [(panel,) for panel in self.panels]
         single, figure = len(axes) == 1, axes[0].figure
-        found = {scale_of(panel.middle) for panel in self.panels}
+        found = {pictures.scale_of(panel.middle) for panel in self.panels}
         scale = found.pop() if len(found) == 1 else LINEAR
         words = f", {scale.words}" if scale.words else ""
         for ax, panels in zip(axes, of_axes, strict=True):
@@ -258,7 +246,7 @@ class ReliabilityDisplay(PredictionsDisplay):
         points = np.concatenate([*(panel.predicted for panel in panels), tails])
         heights = [y for p in panels for y in (p.predicted, p.observed, *p.simultaneous, *p.pointwise)]
         rest = np.array([scores.min(), scores.max()])
-        x, y = zoomed(scale, points, rest, np.concatenate(heights), most)
+        x, y = pictures.zoomed(scale, points, rest, np.concatenate(heights), most)
         point = "point" if panels[0].line is not None else "bin"
         every = " of all models" * bool(self.names) or " of all panels" * (len(self.panels) > 1)
         sure = f"{confidence_text(self.confidence)} band if calibrated:"
