@@ -2,16 +2,18 @@
 
 import ast
 import html
+import json
 import re
 from dataclasses import fields
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 
 import caltest
-from caltest import auditing, report
+from caltest import auditing, predictive, report
 from caltest.story import Finding, Step, Story
 from caltest.text.advice import advice
 
@@ -133,3 +135,72 @@ def test_what_leads_is_beyond_and_advised(case):
     for said in (str(audit), report.to_markdown(audit), report.to_html(audit)):
         text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\", "", said)).split())
         assert audit.headline in text
+
+
+# ------------------------------------------------------------------ one story of every kind
+
+
+def simulated(kind, seed):
+    """An audit of predictions that are right, or wrong in a slice; in some, another group is too."""
+    rng = np.random.default_rng(seed)
+    n = 1200 if kind in ("members", "times") else 3000
+    groups = {"region": rng.choice([*"nsew"], n), "sex": rng.choice([*"fm"], n)}
+    slice_ = (groups["region"] == "s") & ((groups["sex"] == "f") | (seed % 2 == 0))
+    by = (0.25, -0.12, 0.0)[seed % 3] * slice_ - 0.06 * (groups["region"] == "n") * (seed > 3)
+    options = {"materiality": (0.02, 0.1, None, 0.08, 0.05, 0.02)[seed], "groups": groups}
+    p, z = rng.beta(3, 5, n), rng.normal(size=n)
+    y, outcomes = (rng.random(n) < p - by).astype(int), z + (1.0 + 2.0 * by) * rng.normal(size=n)
+    if kind == "clusters":
+        options["clusters"] = np.arange(n) // 8
+        y = np.where(rng.random(n) < 0.3, (rng.random(n // 8).repeat(8) < p - by).astype(int), y)
+    elif kind == "weights":
+        options["weights"] = rng.choice([0.5, 1.0, 2.0], n)
+    elif kind == "classes":
+        p, y = np.c_[1.0 - p, 0.7 * p, 0.3 * p], y * (1 + (rng.random(n) < 0.3))
+    elif kind == "numbers":
+        p, y = predictive.Normal(z, sd=1.0), outcomes
+    elif kind == "members":
+        p, y = predictive.Members(z[:, None] + rng.normal(size=(n, 15))), outcomes
+    elif kind == "times":
+        rate, times, ends = 0.08 * np.exp(0.5 * z), np.arange(1.0, 11.0), rng.exponential(20.0, n)
+        happens = rng.exponential(np.exp(4.0 * by) / rate)
+        p = predictive.Survival(survival=np.exp(-rate[:, None] * times), times=times)
+        y, options["lenses"] = (np.minimum(happens, ends), happens <= ends), "until:5"
+    return caltest.audit(p, y, n_resamples=99, rng=0, **options)
+
+
+WORDS = {
+    "material": "Material error", "likely": "Likely material", "within": "Within your limit",
+    "undecided": "Not shown to be within", "found": "Error found", "not found": "No error found",
+}  # fmt: skip
+KINDS = ["classes", "groups", "clusters", "weights", "numbers", "members", "times"]
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_is_made_of_an_audit_says_one_thing(kind, seed):
+    audit = simulated(kind, seed)
+    told, junit = json.loads(report.to_json(audit)), report.to_junit(audit).partition("?>")[2]
+    page, suite = report.to_html(audit), ElementTree.fromstring(junit)
+    for said in (str(audit), report.to_markdown(audit), page, "".join(suite.itertext())):
+        text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\|\u2060", "", said)).split())
+        assert audit.headline in text
+        assert WORDS[audit.verdict] in text or said not in (str(audit), page)
+    limit, found, views = audit.materiality or 0.0, audit.pvalue <= audit.alpha, told["views"]
+    wholes = [each for each in (*views, *told["rests"]) if found and each["low"] is not None]
+    proved = {id(each): max(each["low"], -each["high"]) for each in wholes}
+    parts = [max(part["low"], -part["high"]) for view in views for part in view["parts"] if found]
+    shown = [each for each in wholes if proved[id(each)] > 0.0]
+    likely = [each for each in shown if abs(each["predicted"] - each["observed"]) > limit]
+    beyond = [each for each in shown if proved[id(each)] > limit]
+    far = bool(beyond) or max(parts, default=0.0) > limit
+    stopped = "found" * found if not limit else "material" if far else "likely" * bool(likely)
+    assert (audit.verdict if audit.fails() else "") == stopped
+    assert (audit.fails(), told["verdict"]) == (int(suite.get("failures")) > 0, audit.verdict)
+    subject = told["story"]["subject"]
+    if subject and subject["kind"] == "mean":
+        pool = [each for each in beyond or likely or shown if "lens" in each and "parts" in each]
+        assert views[subject["view"]] == max(pool, key=lambda view: proved[id(view)])
+        assert '<tr class="hit">' in page
+    assert found == (subject is not None)

@@ -90,7 +90,7 @@ def _hub() -> Job:
         return center + np.where(wrong & (location == "B"), 1.7, 1.0) * noise
 
     planted = 0.8 - (2.0 * norm.cdf(norm.ppf(0.9) / 1.7) - 1.0)
-    options = {"groups": {"location": location}, "clusters": week}
+    options = {"groups": {"location": location}, "clusters": week, "lenses": ["interval:0.8"]}
     return Job(quantiles, draw, planted, (0.12, 0.26), options)
 
 
