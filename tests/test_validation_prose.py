@@ -353,6 +353,20 @@ def test_within_is_as_the_page_says():
             assert float(row["within"]) == pytest.approx(0.8, abs=0.02)
 
 
+def test_the_gate_stops_what_the_page_says():
+    said("A calibrated model is stopped with a probability of at most alpha", page("docs/audit.md"))
+    rows = rows_of("gates")
+    assert [row["datasets"] for row in rows] == ["50"] * 24
+    assert {row["passed"] for row in rows} == {"0"}
+    for row in rows:
+        if row["model"] == "right":
+            assert int(row["stopped"]) / 50 <= binomial_limits(50, 0.05, 1e-3)[1]
+        elif row["limit_is"] == "below":
+            assert row["stopped"] == row["found"] == "50"
+        else:
+            assert (row["material"], int(row["stopped"]) < 25) == ("0", True)
+
+
 def test_nothing_that_was_dropped_is_vouched_for():
     """Exact audits lie inside binomial limits; others, which say "about", are at most twice as high."""
     rows = rows_of("vouched")
