@@ -28,7 +28,7 @@ from caltest.auditing.groups import (
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.sizes import Design, Sizes, rest_of, sensitivity
+from caltest.auditing.sizes import Design, Sizes, sensitivity
 from caltest.auditing.times import SizesOfTimes, answers_of_times, curves_of, share_of_level
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
@@ -290,17 +290,14 @@ def audit(
         law.event, law.time_unit = event or law.event, time_unit
         called = law.event
     options = Options.of(law, **asked)
-    counting = whole.rows.places
-    beside = {"probs": probs, "labels": labels, "weights": weights, "clusters": clusters}
-    groupings = read_groups(groups, given_rows.n_samples, counting, **beside)
+    beside = {name: given[name] for name in ("probs", "labels", "weights", "clusters")}
+    groupings = read_groups(groups, given_rows.n_samples, whole.rows.places, **beside)
     by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
     of_names = (doubt for each in groupings for doubt in each.doubts)
     doubts = (*afterwards, *by_members, *of_names, *premises_of(whole))
-    levels = not isinstance(law, Survival) or (
-        law.follow_up is None and usual.DISTRIBUTION in options.lenses
-    )
+    levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]
         groupings += tuple(by_prediction(law, columns, options.min_rows))
@@ -362,7 +359,7 @@ def audit(
             sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
         views = views_of(plan, whole.labels, found, values, bounded, sizes, zero)
         left = [
-            rest_of(each, views, whole.labels, sizes, float(found.adjusted[h]))
+            sizes.of_rest(each, views, whole.labels, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         ]
         if options.limit:

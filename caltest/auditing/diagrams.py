@@ -271,7 +271,7 @@ def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
     x = pictures.axis_of_probabilities([0.0, 1.0])
     of_x = f"where {outcomes} lie in what was predicted (PIT)"
     if drawn.kind == "rank":
-        ends = tuple((float(k), label) for k, label in ((0, "lowest"), (0.5, "middle"), (1, "highest")))
+        ends = (0.0, "lowest"), (0.5, "middle"), (1.0, "highest")
         x, of_x = Axis(0.0, 1.0, ends), f"rank of {outcomes} among what was predicted, {count} bins"
     y = pictures.axis_of_probabilities([0.0, 1.15 * max(*drawn.share, drawn.high or even)])
     marks, outside = [GRID], np.array(drawn.outside)

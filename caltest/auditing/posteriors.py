@@ -167,9 +167,8 @@ def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
     if not isinstance(given, Mapping) and has(given, "columns"):
         labels = [*getattr(given, "column_names", given.columns)]
     columns = {str(name): given[name] for name in labels}
-    for odd in [each for each in (given, *columns.values()) if is_xarray(each) and len(each.dims) > 1][
-        :1
-    ]:
+    several = (each for each in (given, *columns.values()) if is_xarray(each) and len(each.dims) > 1)
+    if (odd := next(several, None)) is not None:
         raise InputError(
             f"{what} has the dimensions {', '.join(map(quoted, odd.dims))}; give .values, along "
             "(draws, simulations, parameters), or (simulations, parameters)."

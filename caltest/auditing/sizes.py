@@ -428,12 +428,9 @@ class Sizes:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
         design = self.design.of_look(look)
         parts = self.family.parts(seen.rows.probs[:, 1], seen.labels, self.cuts[look], design)
-        return {
-            **self.of_mean(look, seen, labels),
-            "class_index": 1 if look.scope.lens is None else look.scope.column,
-            "parts": parts,
-            "binned_error": binned_error(parts),
-        }
+        column = 1 if look.scope.lens is None else look.scope.column
+        found = self.of_mean(look, seen, labels) | {"class_index": column}
+        return found | {"parts": parts, "binned_error": binned_error(parts)}
 
     def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error with both intervals, and whether its own is inside the limit."""
@@ -443,6 +440,25 @@ class Sizes:
             missed = self.design.of_look(look).could_miss(seen.rows.probs[:, 1], self.level)
         sizes = self.facts(joint[0], joint[1], joint[2:4], own[4:])
         return sizes | {"exact": missed is None, "could_miss": missed}
+
+    def of_rest(
+        self, left: Subtraction, views: Mapping[Look, View], labels: NDArray[Any], adjusted: float
+    ) -> Rest:
+        """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
+        part, whole = views[left.look], views[left.parent]
+        if self.adds_up and left.look.scope.shown.see_open is None:
+            both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
+            means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
+            predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)
+            given = predicted, left.rows, round(observed * left.rows)
+            ends = (_errors(*given, level) for level in (self.family.of_view, self.own_level))
+            sized = self.facts(predicted, observed, *ends)
+        else:
+            sized = self.of_mean(left.remaining, left.remaining.sample(labels), labels)
+        sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= self.level}
+        rest = Rest(part.lens, part.group, whole.group, left.rows, **sized)  # type: ignore[arg-type]
+        unproved = self.design.unproved(rest)
+        return replace(rest, adjusted_pvalue=1.0, found=False) if unproved else rest
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -510,35 +526,11 @@ class Sizes:
         return design.ways(chances, seen.labels, part, self.own_level)
 
 
-# ------------------------------------------------------------------ rests, and what was not found
+# ------------------------------------------------------------------ what was not found
 
 _POWER = 0.8
 _MOST_LAW = 20_000  # predictions by which the power of a mean is computed
 _HALVINGS = 40
-
-
-def rest_of(
-    left: Subtraction,
-    views: Mapping[Look, View],
-    labels: NDArray[np.intp],
-    sizes: Sizes,
-    adjusted: float,
-) -> Rest:
-    """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
-    part, whole = views[left.look], views[left.parent]
-    if sizes.adds_up and left.look.scope.shown.see_open is None:
-        both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
-        means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
-        predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)
-        given = predicted, left.rows, round(observed * left.rows)
-        ends = (_errors(*given, level) for level in (sizes.family.of_view, sizes.own_level))
-        sized = sizes.facts(predicted, observed, *ends)
-    else:
-        sized = sizes.of_mean(left.remaining, left.remaining.sample(labels), labels)
-    sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= sizes.level}
-    group: Any = part.group
-    rest = Rest(part.lens, group, whole.group, left.rows, **sized)
-    return replace(rest, adjusted_pvalue=1.0, found=False) if sizes.design.unproved(rest) else rest
 
 
 def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:

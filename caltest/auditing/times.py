@@ -173,11 +173,9 @@ class Risk:
         found = scaled_risk(self.risk, self.rows.weights, ratio.estimate)
         if (share := self.unknown) == 1.0:
             return Sizing(found, 0.0, 1.0)
-        known = self.followed
-        low, high = (
-            (1.0 - share) * scaled_risk(known.risk, known.rows.weights, each)
-            for each in known.ratio(level)[1:]
-        )
+        known, part = self.followed, 1.0 - share
+        risk, w = known.risk, known.rows.weights
+        low, high = (part * scaled_risk(risk, w, each) for each in known.ratio(level)[1:])
         return Sizing(min(max(found, low), high + share), low, high + share)
 
     def parts(self, level: float) -> tuple[Part, ...]:
@@ -287,12 +285,12 @@ class SizesOfTimes(Sizes):
         most = max(some, key=lambda each: each.unknown)
         group = most.look.group
         where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
-        of: Any = most.look.scope.horizon
-        when, going_on = of.when, "as predicted" if most.alone else "as until then"
+        until: Any = most.look.scope.horizon
+        going_on = "as predicted" if most.alone else "as until then"
         return [
             *notes,
             f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until "
-            f"the horizon ({most.unknown:.0%} {where}, until {when}). What came of these by "
+            f"the horizon ({most.unknown:.0%} {where}, until {until.when}). What came of these by "
             "then is not known. Intervals hold whatever came after they were followed; what stands as "
             "observed, in brackets where it is of such rows alone, supposes that they go on "
             f"{going_on}. Longer follow-up would tell; more rows that are followed as long would not.",
@@ -361,11 +359,9 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
         more = [each.bounds(LARGEST_LEVEL).estimate - each.predicted for each in seen]
         missing = np.array([each.look.n_rows for each in seen]) * more
         found = found._replace(values=missing, expected=None)
-    return found._replace(
-        pvalues=own[:, 0],
-        intervals=tuple((low, high) for low, high in own[:, 1:].tolist()),
-        adjusted=np.minimum(share * together, 1.0),
-    )
+    pvalues, intervals = own[:, 0], tuple((low, high) for low, high in own[:, 1:].tolist())
+    together = np.minimum(share * together, 1.0)
+    return found._replace(pvalues=pvalues, intervals=intervals, adjusted=together)
 
 
 # ------------------------------------------------------------------ completed times

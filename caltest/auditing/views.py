@@ -342,8 +342,22 @@ class Horizon:
         return f"{self.time} {unit.removesuffix('s') if self.time == '1' else unit}".rstrip()
 
 
+@dataclass(frozen=True, kw_only=True)
+class SizedRows(Sized):
+    """What views, and what groups leave of others, have in common: see :class:`View`."""
+
+    exact: bool = True
+    could_miss: float | None = None
+    inside: bool | None = None
+    rows_needed: int | None = None
+    unfollowed: float = 0.0
+    own_low: float | None = None
+    own_high: float | None = None
+    clusters_needed: int | None = None
+
+
 @dataclass(frozen=True)
-class View(Sized):
+class View(SizedRows):
     """What one check looks at: a lens, on all rows or on one group.
 
     Attributes
@@ -432,17 +446,9 @@ class View(Sized):
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
     pit: PitHistogram | None = field(default=None, repr=False)
-    exact: bool = True
-    could_miss: float | None = None
-    inside: bool | None = None
-    rows_needed: int | None = None
     events: Count | Any = None
     horizon: Horizon | None = None
     impossible: int | None = None
-    unfollowed: float = 0.0
-    own_low: float | None = None
-    own_high: float | None = None
-    clusters_needed: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
@@ -465,7 +471,7 @@ class View(Sized):
 
 
 @dataclass(frozen=True)
-class Rest(Sized):
+class Rest(SizedRows):
     """The rows of a larger group outside a smaller one: is the error confined to the smaller one?
 
     Attributes
@@ -494,14 +500,6 @@ class Rest(Sized):
     high: float
     adjusted_pvalue: float
     found: bool
-    exact: bool = True
-    could_miss: float | None = None
-    inside: bool | None = None
-    rows_needed: int | None = None
-    unfollowed: float = 0.0
-    own_low: float | None = None
-    own_high: float | None = None
-    clusters_needed: int | None = None
 
     @property
     def key(self) -> tuple[str, Group | None]:
