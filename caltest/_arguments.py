@@ -200,13 +200,6 @@ def axes(name: str, value: object) -> object:
     raise wrong(name, value, "give matplotlib axes, as of plt.subplots(), or leave it out")
 
 
-def single_axes(name: str, value: object) -> object:
-    """Return one of matplotlib's axes."""
-    if isinstance(value, list | tuple) or hasattr(value, "ravel"):
-        raise wrong(name, value, "give one of the axes")
-    return axes(name, value)
-
-
 _text = OneOf("builtins:str", "give a text")
 _binning = OneOf("caltest.binning:Binning", "give an object of caltest.binning, such as EqualWidth(15)")
 _ratio = Number(1.0, 1e6, advice="give a ratio above 1, 1.25 for a quarter too much or too little")
@@ -244,7 +237,7 @@ KINDS: dict[str, Kind] = {
     "alpha": level,
     "alternative": _text,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),
-    "ax": single_axes,
+    "ax": axes,
     "batch": _text,
     "binning": _binning,
     "blocks": _text,

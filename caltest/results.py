@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import _printers
-from caltest._arguments import arguments, axes, flag
+from caltest._arguments import arguments, flag
 from caltest.exceptions import Premise
 from caltest.forms import Side
 from caltest.lenses import means
@@ -125,7 +125,7 @@ class Result(Facts):
         page = self._page()
         return f"{page}\n\n{page.details}" if verbose and page.details else str(page)
 
-    @arguments(ax=axes)
+    @arguments()
     def plot(self, ax: Any = None, **options: Any) -> Any:
         """Draw the result, as its display in :mod:`caltest.plots` does.
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from caltest._arguments import anything, arguments, axes, check_variable
+from caltest._arguments import anything, arguments, check_variable
 from caltest._visible import shown
 from caltest.data import Rows
 from caltest.data.sample import predicted_by
@@ -118,19 +118,17 @@ def legend_below(ax: Any, columns: int = 1) -> None:
 def draw(ax: Any, *marks: Mark, **look: Any) -> None:
     """Draw marks as their class of style looks, but for what ``look`` says."""
     for kind, style, x, y, end, label in marks:
+        own = STYLES.get(f"{kind} {style}") or STYLES.get(style, {})
+        how = {**own, **({"label": label} if label else {}), **look}
         if kind == "grid":
             tidy(ax, "both")
-            continue
-        if kind == "text":
+        elif kind == "text":
             side = "right" if end[0] < 0 else "left" if end[0] else "center"
             shift = {"xytext": (0.75 * end[0], -0.75 * end[1]), "textcoords": "offset points"}
             ax.annotate(
                 lettering(label), (x, y), xycoords="axes fraction", ha=side, size="small", **shift
             )
-            continue
-        own = STYLES.get(f"{kind} {style}") or STYLES[style]
-        how = {**own, **({"label": label} if label else {}), **look}
-        if kind == "line":
+        elif kind == "line":
             ax.plot(x, y, **how)
         elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
             ax.plot(x, y, **{"linestyle": "none", "zorder": 5, **how})
@@ -286,7 +284,7 @@ class Display(ABC):
         """The first of the axes; as the figure, there is none before :meth:`plot`."""
         return self.axes_[0] if self.axes_ else self.figure_.axes[0]
 
-    @arguments(ax=axes)
+    @arguments()
     def plot(self, ax: Axes | Sequence[Axes] | None = None) -> Self:
         """Draw the plot, or draw it again.
 
@@ -428,7 +426,7 @@ class ResultDisplay(Display):
     result: Any
 
     @classmethod
-    @arguments(ax=axes)
+    @arguments()
     def from_result(
         cls, result: Any, *, ax: Axes | Sequence[Axes] | None = None, **options: Any
     ) -> Self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get
 import numpy as np
 
 from caltest import pictures
-from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
+from caltest._arguments import arguments, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest.auditing.diagrams import bins_of_pit, pit_picture
 from caltest.auditing.times import curves_of
@@ -149,7 +149,7 @@ class PITDisplay(Display):
     completed: bool = False
 
     @classmethod
-    @arguments(ax=axes)
+    @arguments()
     def from_predictions(
         cls,
         predicted: object,
@@ -364,7 +364,7 @@ class SurvivalDisplay(Display):
     n_samples: int
 
     @classmethod
-    @arguments(ax=axes)
+    @arguments()
     def from_predictions(
         cls,
         predicted: object,

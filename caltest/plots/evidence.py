@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from caltest import _printers
-from caltest._arguments import OneOf, arguments, axes, check_draws, level_of_confidence
+from caltest._arguments import OneOf, arguments, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, pvalue
 from caltest._visible import quoted
 from caltest.auditing.diagrams import among_draws
@@ -201,7 +201,7 @@ class CumulativeDisplay(PredictionsDisplay):
     impossible: int
 
     @classmethod
-    @arguments(ax=axes)
+    @arguments()
     def from_predictions(
         cls,
         probs: object,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 
 from caltest import pictures
-from caltest._arguments import arguments, axes, check_draws, choose, level_of_confidence
+from caltest._arguments import arguments, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass, intervals
@@ -78,7 +78,7 @@ class ReliabilityDisplay(PredictionsDisplay):
     _parts = ": one for each panel"
 
     @classmethod
-    @arguments(ax=axes)
+    @arguments()
     def from_predictions(
         cls,
         probs: object,
