@@ -125,8 +125,8 @@ class BoundsDisplay(ResultDisplay):
         canvas.show(ax, diagram)
         ax.set_aspect("equal" if x_axis == y_axis else "auto")
         ends = (x_axis, y_axis)
-        within = [(axis.low <= v) & (v <= axis.high) for v, axis in zip(bins, ends, strict=True)]
-        inside, label = np.all(within, axis=0), "15 bins of equal width"
+        clipped = [v.clip(axis.low, axis.high) for v, axis in zip(bins, ends, strict=True)]
+        inside, label = np.all(bins == np.array(clipped), axis=0), "15 bins of equal width"
         if not inside.all():
             label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
         x, y = bins[:, inside]
