@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from caltest._visible import attempt, quoted
 from caltest.exceptions import InputError, Premise
 
-_NAMELESS = ("NoneType", "NAType", "NaTType")
+NAMELESS = ("NoneType", "NAType", "NaTType")
 _ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
 # Text that is a number, and no code such as "00501" or "12e4".
@@ -49,7 +49,7 @@ def is_number(cell: str) -> bool:
 
 def is_missing(cell: Any) -> bool:
     """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
-    if type(cell).__name__ in _NAMELESS:
+    if type(cell).__name__ in NAMELESS:
         return True
     if isinstance(cell, str):
         return cell.strip().lower() in _ABSENT
@@ -195,11 +195,7 @@ def column_of(
             row = int(np.argmax(codes == number))
             raise InputError(missing, argument=what, found=word, row=row, do=needed)
         places[number], first = known.setdefault(text, (len(known), cell))
-        if (
-            first is not cell
-            and not merged
-            and any(isinstance(x, str | Decimal) for x in (first, cell))
-        ):
+        if not (merged or first is cell) and any(isinstance(x, str | Decimal) for x in (first, cell)):
             mixed = not (isinstance(first, str) and isinstance(cell, str))
             pair = [quoted(x) + " as text" * (mixed and isinstance(x, str)) for x in (first, cell)]
             both = ", and ".join(pair)

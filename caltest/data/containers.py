@@ -17,7 +17,7 @@ from caltest._sums import Mask
 from caltest._visible import as_text, attempt, quoted, reason
 from caltest.alignment import is_xarray
 from caltest.exceptions import InputError
-from caltest.spelling import is_missing
+from caltest.spelling import NAMELESS, is_missing
 
 #: What is said of a file that was opened and not read.
 NOT_LOADED = (
@@ -34,9 +34,7 @@ _MISSING = (
     "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
     "probs and labels alike."
 )
-_TOO_LARGE = (
-    "{argument} holds {found} in {row}; correct it, or leave this row out of probs and labels alike."
-)
+_BIG = "{argument} holds {found} in {row}; correct it, or leave this row out of probs and labels alike."
 #: Kinds of arrays that hold no numbers, and what to do with each.
 _NO_NUMBERS = {
     "c": "complex numbers; take the real part if that is meant",
@@ -46,7 +44,6 @@ _NO_NUMBERS = {
     "V": "records, not numbers; give one plain column a class",
 }
 _WIDE = (nw.Int128, nw.UInt128)
-_NAMELESS = ("NoneType", "NAType", "NaTType")
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +209,7 @@ def _missing(what: str, missing: Mask, names: Sequence[str] = ()) -> InputError:
 def check_named(names: Sequence[object], what: str) -> None:
     """Raise if a column has a name that cannot be written, or one of several has none, or NaN."""
     for place, name in enumerate(names):
-        missing = type(name).__name__ in _NAMELESS or (isinstance(name, float) and math.isnan(name))
+        missing = type(name).__name__ in NAMELESS or (isinstance(name, float) and math.isnan(name))
         if as_text(name) is None or (missing and len(names) > 1):
             found = f"column {place} of {what} (counting from 0) has {quoted(name)} for a name"
             raise InputError(f"{found}; name every column.")
@@ -226,7 +223,7 @@ def check_distinct(names: Sequence[str], what: str = "columns") -> None:
 
 def name_of(series: Any) -> str:
     """Return the name of a series of narwhals; nothing if it has none, or is missing."""
-    return "" if type(series.name).__name__ in _NAMELESS else as_text(series.name) or ""
+    return "" if type(series.name).__name__ in NAMELESS else as_text(series.name) or ""
 
 
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
@@ -294,7 +291,7 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         large = next((i for i, entry in enumerate(entries) if abs(entry) >= 2**63), None)
         if large is not None:
             row, found = large // (values.size // len(values)), quoted(entries[large])
-            raise InputError(_TOO_LARGE, argument=what, row=row, found=found)
+            raise InputError(_BIG, argument=what, row=row, found=found)
     if len(types) == 1:
         number = "int" if what == "labels" else "float"
         known = attempt(lambda: values.astype(np.float64)) is not None

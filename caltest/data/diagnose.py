@@ -293,19 +293,16 @@ def advice_on_zeros(rows: Any) -> str:
     if (step := step_of(some)) is None:
         return ""
     per_one = round(1.0 / step)
-    # One more vote, shared as the classes are: one for every class would outvote few real ones.
-    votes = (
-        f"give (votes + share)/({per_one} + 1), the share of the class among the training rows, "
-        "and recalibrate these"
-    )
     save = "save more digits"
     if rows.clusters is None:  # rounding is not tested for rows in clusters
         save += f", or {ask_about_one(step, rows.n_classes)}"
     if rounded or per_one > _MOST_VOTES:
         return f"Zeros are rounded, to multiples of {step:.6g}: {save}."
+    # One more vote, shared as the classes are: one for every class would outvote few real ones.
     return (
         f"Every probability is a multiple of {step:.6g}. If they are rounded, {save}. If they are "
-        f"shares of {per_one} votes, {votes}."
+        f"shares of {per_one} votes, give (votes + share)/({per_one} + 1), the share of the class "
+        "among the training rows, and recalibrate these."
     )
 
 
@@ -314,9 +311,8 @@ def step_of(probs: Array) -> float | None:
     values = np.unique(probs[(probs > 0.0) & (probs < 1.0)])
     few = values[:: max(1, len(values) // 100)]
     for per_one in (*range(2, _MOST_VOTES + 1), 10_000, 100_000) if len(values) else ():
-        if all(
-            (np.abs(x - np.round(x * per_one) / per_one) < _ON_GRID_COARSE).all() for x in (few, values)
-        ):
+        off = (np.abs(x - np.round(x * per_one) / per_one).max() for x in (few, values))
+        if all(most < _ON_GRID_COARSE for most in off):
             # As many shares of blocks of rows have no small common denominator.
             several = 5 if 100 % per_one == 0 else 30
             return 1.0 / per_one if len(values) >= max(3, min(several, (per_one - 1) // 2)) else None

@@ -39,13 +39,8 @@ def premises_of(sample: Sample, pvalue: float | None = None) -> tuple[Premise, .
     Errors of rows that were used to fit are small. If a single test has found an error, they are not
     looked for; if it has not, the fit of a slope alone is not, which takes longer than some tests.
     """
-    fitted = pvalue is None or pvalue > 0.05
-    return (
-        *sample.premises,
-        *sample.rows.doubts,
-        *(_used_to_fit(sample, pvalue is None) if fitted else ()),
-        *copied_rows(sample),
-    )
+    seen = _used_to_fit(sample, pvalue is None) if pvalue is None or pvalue > 0.05 else ()
+    return (*sample.premises, *sample.rows.doubts, *seen, *copied_rows(sample))
 
 
 def _precision(values: Array) -> float:

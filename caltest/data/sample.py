@@ -301,13 +301,11 @@ def _class_names(class_names: Any) -> tuple[str, ...]:
     given = class_names.tolist() if has(class_names, "tolist") else class_names
     do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
     kinds = str | int | np.integer
-    if not isinstance(given, list | tuple) or not all(
-        isinstance(name, kinds) or (isinstance(name, float) and name.is_integer()) for name in given
-    ):
+    known = given if isinstance(given, list | tuple) else [None]
+    right = all(isinstance(x, kinds) or (isinstance(x, float) and x.is_integer()) for x in known)
+    names = attempt(lambda: tuple(map(str, given)))  # Python writes no number of thousands of digits
+    if names is None or not right:
         raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
-    names = attempt(lambda: tuple(map(str, given)))
-    if names is None:  # Python writes no number of more than 4300 digits
-        raise InputError(f"class_names is {quoted(class_names)}; give such names as text.")
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
     return names

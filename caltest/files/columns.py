@@ -214,11 +214,11 @@ class Roles:
     label: str | Any | None
     columns: Any = None  # names, or what states numbers
     groups: Any = ()
-    needs_labels: bool = True
     weights: str | None = None
     clusters: str | None = None  # among the groups too, as which they are read
     blocks: str | None = None  # how long the blocks of time are into which clusters are cut
     logits: bool = False  # what there is in place of probabilities
+    needs_labels: bool = True
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
 
     def __post_init__(self) -> None:

@@ -190,9 +190,8 @@ def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
         masked = held
         if quotes and b'"' in held:
             masked = _QUOTED.sub(lambda cell: (b"x" if cell[1] else b"\0") * len(cell[0]), held)
-        end = len(held)
-        if file.peek(1):
-            end = masked.rfind(b"\n") + 1 or masked.rfind(b"\r", 0, -1) + 1
+        whole = masked.rfind(b"\n") + 1 or masked.rfind(b"\r", 0, -1) + 1
+        end = whole if file.peek(1) else len(held)
         found, held = _Lines(start, line, held[:end], masked[:end]), held[end:]
         start, line = start + end, found.line_at(end)
         if len(held) > _LONGEST_ROW:
@@ -268,9 +267,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
-def _parsed(
-    text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: _Lines | None = None
-) -> Any:
+def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: Any = None) -> Any:
     """Read some of the columns with the types that are known, or those of a schema.
 
     Only an empty cell is missing, as "NA" may be a class.

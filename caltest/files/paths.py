@@ -154,9 +154,7 @@ def called(path: str | Path | Remote) -> str:
     ('weather.csv', '.', 80)
     """
     name = Path(str(path)).name or str(path) or "''"
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
 
 
 def called_apart(places: Sequence[Place]) -> tuple[str, ...]:

@@ -117,9 +117,7 @@ def read(
     array([1, 0])
     """
     with paths.named(paths.called(path)):
-        roles = Roles(
-            label, columns, groups, weights=weights, clusters=clusters, logits=logits, blocks=blocks
-        )
+        roles = Roles(label, columns, groups, weights, clusters, blocks, logits)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 

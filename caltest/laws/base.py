@@ -453,11 +453,9 @@ class OutcomeSampler:
 
     def draw(self, start: int, stop: int) -> Array:
         """Return draws ``start`` (a multiple of the block) to ``stop``."""
-        parts = [
-            self.outcomes(generator(self.seed, (start + part.start) // self.block), self.block)
-            for part in blocks(stop - start, self.block)
-        ]
-        return np.concatenate(parts)[: stop - start]
+        first = (start + part.start for part in blocks(stop - start, self.block))
+        streams = (generator(self.seed, each // self.block) for each in first)
+        return np.concatenate([self.outcomes(each, self.block) for each in streams])[: stop - start]
 
 
 def as_stated(values: Any) -> Any:

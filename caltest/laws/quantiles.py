@@ -79,8 +79,8 @@ class Quantiles(Shaped):
         if at.ndim == 2 and table.ndim == 1:
             found = f"levels and values look swapped, of shapes {at.shape} and {table.shape}"
             raise InputError(f"{found}; give levels first.")
-        if at.ndim != 1 or not 1 <= len(at) <= _MOST:
-            raise InputError(f"levels has shape {at.shape}; give (K,) levels, at most {_MOST}.")
+        if at.ndim != 1 or len(at) > _MOST:
+            raise InputError(f"levels has shape {at.shape}; give {shape}.")
         for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
             raise InputError(f"levels holds {at[place]:g}; give levels between 0 and 1, 0.05 for 5%.")
         for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:

@@ -477,10 +477,8 @@ class Survival(Shaped):
         ]
         late = int(np.sum(~np.signbit(self.seen) & (self.seen > self.last)))
         if late:
-            found.append(
-                f"{late:,} events came after the last time of their curves, beyond which nothing is "
-                "predicted."
-            )
+            beyond = f"{late:,} events came after the last time of their curves"
+            found.append(f"{beyond}, beyond which nothing is predicted.")
         return tuple(found)
 
 

@@ -113,9 +113,8 @@ def one_probability(whole: Sample, lens: Asked, what: str, do: str = _ONE) -> tu
     """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
     view, label = through(whole, lens, "top_label")
     if (m := view.rows.n_classes) != 2:
-        raise InputError(
-            f"{what} one probability, and there are {m} classes through the lens {quoted(label)}; {do}."
-        )
+        found = f"{what} one probability, and there are {m} classes through the lens {quoted(label)}"
+        raise InputError(f"{found}; {do}.")
     return view, label
 
 
