@@ -45,7 +45,7 @@ def _audited(of: str, name: str, seeds: Sequence[np.random.SeedSequence]) -> lis
         error = truth["mean_error"]
         if np.ndim(error):
             error = error[whole.class_index]
-        wholes = [each for each in audit.wholes if each.low is not None]
+        wholes = [each for each in (*audit.views, *audit.rests) if each.low is not None]
         found.append(
             {
                 "calibrated": bool(truth["calibrated"]),
