@@ -205,7 +205,7 @@ for _name, (_data, _options) in _CERTIFICATES.items():
 _TRUTH = dirichlet(120, 3, 51)
 _MODELS = {"sharp": tempered(_TRUTH, 3.0), "true": _TRUTH, "flat": tempered(_TRUTH, 0.5)}
 _COMPARED: dict[str, dict[str, Any]] = {
-    "ckce": {}, "skce_uq": {"statistic": "skce_uq"}, "jkce": {"statistic": "jkce"},
+    "ckce": {"statistic": "ckce"}, "skce_uq": {"statistic": "skce_uq"}, "jkce": {"statistic": "jkce"},
     "ecd": {"statistic": "ecd", "groups": {"half": np.arange(120) % 2}},
     "citl": {"statistic": "citl", "lens": "class:1"},
     "ece": {"statistic": "ece", "lens": "top_label"},

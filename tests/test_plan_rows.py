@@ -40,7 +40,7 @@ def test_views_are_those_of_the_audit():
     planned = caltest.plan(P, groups=GROUPS, materiality=0.03)
     p, y, groups = drawn(3000, 0)
     audit = caltest.audit(p, y, groups=groups, materiality=0.03, n_resamples=99, rng=0)
-    assert len(planned.views) == len(audit.wholes)
+    assert len(planned.views) == len(audit.views) + len(audit.rests)
     assert {(each.group, each.without) for each in planned.views} == {
         *((each.group, None) for each in audit.views),
         *((each.parent, each.group) for each in audit.rests),

@@ -419,7 +419,7 @@ class View(SizedRows):
     impossible
         In how many of its rows the observed label had probability 0; None where the audit has none.
     horizon
-        Of a risk of times until an event, what it is of (:class:`Horizon`). Else None.
+        Of a risk of times until an event: its ``time``, ``unit`` and ``event``. Else None.
     unfollowed
         Of censored times: the share of its rows like which none was followed until the horizon.
         ``observed`` supposes of these that hazards went on as until then, or as predicted where a risk

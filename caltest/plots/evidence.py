@@ -58,7 +58,7 @@ class AuditDisplay(ResultDisplay):
     >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
     >>> found = caltest.audit(sure.probs, sure.labels, n_resamples=99, rng=0)
     >>> [ax.get_xlabel() for ax in found.plot().axes_]
-    ['predicted probability', '◂ too low    error, points    too high ▸']
+    ['predicted probability (stretched towards the ends)', '◂ too low    error, points    too high ▸']
     >>> plt.close("all")
     """
 
@@ -113,7 +113,7 @@ class NullDisplay(ResultDisplay):
     >>> result = caltest.test(digits.probs, digits.labels, "ecd", rng=0)
     >>> display = caltest.plots.NullDisplay.from_result(result)
     >>> display.ax_.get_title(loc="left").splitlines()[0]
-    'p = 0.043 (exact)'
+    'p = 0.006 (exact)'
     >>> plt.close(display.figure_)
     """
 

@@ -225,7 +225,7 @@ def _line(text: str) -> str:
 
 def row(name: str, text: str, room: int = 11) -> list[str]:
     """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
-    first, rest = f"  {name:<{room}}", " " * (room + 2)
+    first, rest = f"  {name:<{room - 1}} ", " " * (room + 2)
     layout = textwrap.TextWrapper(width(), first, rest, break_on_hyphens=False)
     return layout.wrap(message(text, _PARAGRAPH))
 
