@@ -1,7 +1,7 @@
 """Files written whole or not at all: reports, data and pictures alike.
 
-What is written goes to a file beside its place that no one else may read, and takes its place when all
-of it is on disk. An error, a full disk or Ctrl-C leave what was there.
+What is written goes to a file beside its place, and takes its place when all of it is on disk. An
+error, a full disk or Ctrl-C leave what was there.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from io import FileIO
 from pathlib import Path
 from uuid import uuid4
 
@@ -50,8 +49,7 @@ def check_file(path: Path) -> None:
     """Raise an OSError with the reason if nothing could be written there; change nothing."""
     target = resolved(path)
     if is_special(path):
-        if stat.S_ISFIFO(_mode_of_special(path)):
-            _open_special(path)  # and never close: whoever reads would take that for the end
+        _open_special(path)  # and never close: whoever reads a pipe would take that for the end
         return
     if target.exists():
         target.open("ab").close()
@@ -63,11 +61,11 @@ def check_file(path: Path) -> None:
 def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """Write files, all of them whole, or none; text as UTF-8.
 
-    While they are written they lie beside their places, readable by their owner alone; a new file then
-    has the permissions that the folder and the user give to any, and one that replaces another has
-    those of that one. What is not a regular file, a pipe or a device, is written to when all others are
-    on disk, and nothing takes its place. A link stays a link. The InputError of a file that cannot be
-    written names those that were changed by then.
+    While they are written they lie beside their places. A new file has the permissions that the folder
+    and the user give to any, and one that replaces another has those of that one. What is not a regular
+    file, a pipe or a device, is written to when all others are on disk, and nothing takes its place. A
+    link stays a link. The InputError of a file that cannot be written names those that were changed by
+    then.
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
@@ -79,16 +77,16 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                 if is_special(path):
                     devices.append(path)
                     continue
-                part = _part_of(target)
-                with os.fdopen(os.open(part, _NEW, _PRIVATE), "wb", 0) as file:
+                part, there = _part_of(target), target.exists()
+                with os.fdopen(os.open(part, _NEW, _PRIVATE if there else _USUAL), "wb") as file:
                     parts[path] = target, part  # it is ours, to be taken away
-                    _write(file, content)
-                    if os.name != "nt":
+                    if there and os.name != "nt":
                         with suppress(PermissionError):  # some shared folders have no permissions
-                            os.fchmod(file.fileno(), _mode_for(target))
+                            os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode) & 0o777)
+                    file.write(_bytes(content))
         for path in devices:
-            with _named(path, done), os.fdopen(_open_special(path), "wb", 0) as device:
-                _write(device, contents[path])
+            with _named(path, done), os.fdopen(_open_special(path), "wb") as device:
+                device.write(_bytes(contents[path]))
             done.append(shown(str(path)))
         for path, (target, part) in parts.items():
             with _named(path, done):
@@ -100,44 +98,26 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                 part.unlink(missing_ok=True)
 
 
-def _mode_for(target: Path) -> int:
-    """Return the permissions of the file that is replaced, or those of any new one."""
-    if target.exists():
-        return stat.S_IMODE(target.stat().st_mode) & 0o777
-    probe = _part_of(target)  # as the user's mask and the folder's defaults make it
-    os.close(os.open(probe, _NEW, _USUAL))
-    mode = stat.S_IMODE(probe.stat().st_mode)
-    probe.unlink()
-    return mode
-
-
-def _mode_of_special(path: Path) -> int:
-    """Return what is there, if it is a pipe, or a device as terminals are: nothing is lost then."""
+def _open_special(path: Path) -> int:
+    """Open a pipe or a device for writing, of which nothing is lost; a pipe must have a reader."""
     mode = path.stat().st_mode
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
         what = "a socket" if stat.S_ISSOCK(mode) else "a disk" if stat.S_ISBLK(mode) else "no file"
         raise OSError(errno.EINVAL, f"it is {what}")
-    return mode
-
-
-def _open_special(path: Path) -> int:
-    """Open a pipe or a device for writing; a pipe that nobody reads is not waited for."""
-    is_pipe = stat.S_ISFIFO(_mode_of_special(path))
+    waits = getattr(os, "O_NONBLOCK", 0) if stat.S_ISFIFO(mode) else 0
     try:
-        file = os.open(path, os.O_WRONLY | (getattr(os, "O_NONBLOCK", 0) if is_pipe else 0))
+        file = os.open(path, os.O_WRONLY | waits)
     except OSError as error:
-        if is_pipe and error.errno == errno.ENXIO:
+        if waits and error.errno == errno.ENXIO:
             raise OSError(errno.ENXIO, "it is a pipe from which nobody reads") from None
         raise
-    if is_pipe:
+    if waits:
         os.set_blocking(file, True)
     return file
 
 
-def _write(file: FileIO, content: str | bytes) -> None:
-    whole = memoryview(content.encode() if isinstance(content, str) else content)
-    while whole:
-        whole = whole[os.write(file.fileno(), whole) :]
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 @contextmanager
