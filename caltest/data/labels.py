@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from unicodedata import normalize
 
 import numpy as np
 
@@ -42,8 +41,6 @@ _WRONG = {
     "{number}; rename one of them.",
     "odd": "label {found} in {row} is {what}, as other labels are; correct it, or leave the row out of "
     "probs and labels alike.",
-    "Unicode": "label {found} in {row} and the column {name} of probs look alike and are encoded "
-    "differently; save both in one form of Unicode, such as NFC.",
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
@@ -176,12 +173,10 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[Places, tuple[s
     row = int(np.argmin(best))
     if best.max() < 0:
         _check_kind(labels)
-    said, alike = quoted(labels[row]), normalize("NFKC", labels[row])
-    if same := [name for name in names if normalize("NFKC", name) == alike]:
-        raise InputError(_WRONG["Unicode"], row=row, found=said, name=quoted(same[0]))
     close = closest(labels[row], bare(names)[0])
     do = f"did you mean {quoted(close)}?" if close else "correct it, or rename the columns."
-    raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
+    found = quoted(labels[row])
+    raise InputError(_WRONG["unknown"], row=row, found=found, names=listed(names), do=do)
 
 
 def _check_kind(labels: list[str], pairs: Iterable[tuple[str, str]] = ()) -> None:
