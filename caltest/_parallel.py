@@ -1,15 +1,13 @@
 """Workers: parallel maps that give the same numbers for every backend and n_jobs, and their time.
 
 The one place with joblib. Workers are threads, processes, or the machines of a Dask cluster, as
-``joblib.parallel_config`` says. A function with all its data is packed once and unpacked once by every
-worker process, which keeps what it computed for one task; a task is a few numbers. Results are summed
-in one fixed order, `added`.
+``joblib.parallel_config`` says; joblib sends a function with its data, and a task is a few numbers.
+Results are summed in one fixed order, `added`.
 """
 
 from __future__ import annotations
 
 import ctypes
-import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,18 +15,14 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from time import monotonic
-from typing import Any, TypeAlias, TypeVar, cast
-from uuid import uuid4
+from typing import Any, TypeAlias, TypeVar
 
-import cloudpickle
 import joblib
-import numpy as np
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 from caltest._numbers import counted, duration
-from caltest.exceptions import InputError, LongWorkWarning, Phrase
+from caltest.exceptions import LongWorkWarning, Phrase
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
@@ -168,15 +162,10 @@ with suppress(AttributeError, OSError, TypeError):  # other systems have no such
 
 def _in_parallel(function: Function, tasks: Sequence[Task], hands: int) -> Iterator[Any]:
     backend, _ = get_active_backend(prefer="threads")
-    key, data = "", cast("Any", function)
-    if not getattr(backend, "uses_threads", False):
-        # One array, an argument of its own: joblib maps it into the memory of its processes, and Dask
-        # sends it to every worker once.
-        key, data = uuid4().hex, _packed(function)
     lazy = backend.supports_return_generator
     how = "generator" if lazy else "list"
     parallel = joblib.Parallel(n_jobs=hands, prefer="threads", return_as=how)
-    results = parallel(joblib.delayed(_call)(key, data, task) for task in tasks)
+    results = parallel(joblib.delayed(_call)(function, task) for task in tasks)
     try:
         for result in results:  # noqa: UP028 -- `yield from` would close them loudly
             yield result
@@ -187,25 +176,9 @@ def _in_parallel(function: Function, tasks: Sequence[Task], hands: int) -> Itera
                 results.close()
 
 
-def _packed(function: Function) -> NDArray[np.uint8]:
-    try:
-        return np.frombuffer(cloudpickle.dumps(function), dtype=np.uint8)
-    except Exception as error:  # whatever the objects inside raise
-        raise InputError(
-            f"the statistic, or what it works with, cannot be sent to other processes ({error}): "
-            "keep open files, locks and connections out of it, or take the backend 'threading'."
-        ) from None
-
-
-_last: dict[str, Function] = {}  # the function that this process unpacked last
-
-
-def _call(key: str, data: Any, task: Task) -> Any:
-    if key and key not in _last:
-        _last.clear()
-        _last[key] = pickle.loads(data.data)
+def _call(function: Function, task: Task) -> Any:
     with single_threaded_blas():
-        return (_last[key] if key else data)(*task)
+        return function(*task)
 
 
 @cache

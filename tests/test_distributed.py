@@ -2,10 +2,7 @@
 
 import logging
 import os
-import threading
-import time
 from contextlib import contextmanager
-from functools import partial
 
 import joblib
 import numpy as np
@@ -140,55 +137,6 @@ def test_errors_in_files_come_through(backend, tmp_path):
     np.save(tmp_path / "rows.npy", np.column_stack([probs, MANY_LABELS]).repeat(2, axis=0))
     with pytest.raises(InputError, match=r"rows.npy: .*row 120000 \(counting from 0\)"):
         caltest.test(scan(tmp_path / "rows.npy", label=-1), statistic="brier", n_resamples=19, rng=0)
-
-
-# ------------------------------------------------------------------ what is sent
-
-
-class Data:
-    """Arrays that count how often they are packed and unpacked."""
-
-    packed = 0
-
-    def __init__(self, folder):
-        self.folder, self.large = folder, np.arange(300_000.0)
-
-    def __getstate__(self):
-        Data.packed += 1
-        return self.__dict__
-
-    def __setstate__(self, state):
-        self.__dict__.update(state)
-        (self.folder / f"{os.getpid()}-{time.monotonic_ns()}").touch()
-
-    def value(self, number):
-        time.sleep(0.02)
-        return self.large[number]
-
-
-def test_data_are_sent_once_to_every_worker(backend, tmp_path):
-    Data.packed = 0
-    tasks = [(number,) for number in range(40)]
-    assert list(Workers().map(Data(tmp_path).value, tasks)) == list(range(40))
-    unpacked = [each.name.split("-")[0] for each in tmp_path.iterdir()]
-    workers = 0 if backend == "threading" else 2
-    assert len(unpacked) == len(set(unpacked)) <= workers  # one may do all of so little work
-    assert Data.packed == min(workers, 1)
-
-
-def test_what_cannot_be_sent_is_told_in_a_sentence(backend):
-    lock = threading.Lock()
-
-    def statistic(probs, labels):
-        with lock:
-            return float(labels[0])
-
-    run = partial(caltest.test, PROBS, LABELS, statistic, n_resamples=200, rng=0)
-    if backend == "threading":
-        assert run().n_resamples == 200
-        return
-    with pytest.raises(InputError, match="cannot be sent to other processes"):
-        run()
 
 
 def test_errors_of_functions_come_through(backend):
