@@ -94,16 +94,6 @@ class Workers:
             results = results if self.faster is None else self._timed(results, len(tasks), hands)
             yield from _with_bar(results, len(tasks), description) if self.progress else results
 
-    def merged(
-        self, function: Function, tasks: Sequence[Task], add: Callable[[T, T], T], description: str = ""
-    ) -> T:
-        """Return the sum of ``function(*task)`` over all tasks, in the order of `added`.
-
-        ``add`` may change its first argument and return it.
-        """
-        terms: Iterator[T] = self.map(function, tasks, description)
-        return added(terms, add)
-
     def _timed(self, results: Iterable[T], total: int, hands: int) -> Iterator[T]:
         """Yield the results, and warn if at their pace all will take more than a minute.
 

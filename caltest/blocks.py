@@ -224,7 +224,8 @@ def signed_columns_of_blocks(
 def _total(rows: Blocks, of_block: OfBlock, workers: Workers, what: str) -> Total:
     """Add up what blocks have, a run of them a task."""
     tasks = runs(rows.n_samples, rows.grain, workers)
-    return workers.merged(partial(_of_run, rows, of_block), tasks, Total.plus, what)
+    terms: Iterator[Total] = workers.map(partial(_of_run, rows, of_block), tasks, what)
+    return added(terms, Total.plus)
 
 
 def _of_run(rows: Blocks, of_block: OfBlock, first: int, last: int) -> Total:

@@ -240,7 +240,7 @@ def test_runs_of_all_sizes_give_the_same_bits(stored, monkeypatch, jobs, grain):
         return added([term for (term,) in terms[first:last]], np.add)
 
     tasks = blocks.runs(4096 * 600, grain, Workers(jobs))
-    assert Workers(jobs).merged(run, tasks, np.add) == added([term for (term,) in terms], np.add)
+    assert added(Workers(jobs).map(run, tasks), np.add) == added([term for (term,) in terms], np.add)
 
 
 def test_a_mapped_array_is_sent_as_a_name(rows, tmp_path):

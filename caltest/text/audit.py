@@ -618,7 +618,6 @@ def finding(check: Check, audit: Audit) -> str:
 
 _ROWS = 6  # of the table: a page is to fit on a screen
 IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
-IN_FRAME = Argument("to_frame()", shell="--report")
 _NARROWEST = 16  # of a view's name there
 _SKIPPED = 3  # lines
 
