@@ -172,7 +172,7 @@ def test_three_hundred_groups():
     )
     assert len(audit.checks) == 301
     assert sum(view.at_least_over is not None for view in audit.views) == 31
-    assert len(json.dumps(audit.to_dict())) < 320_000
+    assert len(json.dumps(audit.to_dict())) < 360_000
     assert len(str(audit).splitlines()) < 60
 
 
@@ -241,7 +241,7 @@ def test_plain_data(wrong):
         "n_resamples", "seed", "statistic", "call", "warnings", "premises", "impossible", "clusters",
         "effective_n", "sampled", "worst", "views", "checks", "rests",
         "skipped", "sensitivity", "remedies", "usual", "units", "times", "rows_needed",
-        "guaranteed", "could_miss",
+        "guaranteed", "could_miss", "posterior", "time_unit", "story",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]
@@ -258,7 +258,7 @@ def test_plain_data(wrong):
     assert [part["error"] for part in worst["parts"]] == [part.error for part in wrong.worst.parts]
     assert [rest["error"] for rest in data["rests"]] == [rest.error for rest in wrong.rests]
     assert [each["chosen"] for each in data["remedies"]].count(True) == 1
-    assert data["remedies"] == [vars(each) for each in wrong.remedies]
+    assert [each["after"] for each in data["remedies"]] == [each.after for each in wrong.remedies]
     assert data["usual"] == vars(wrong.usual)
     assert "null_distribution" not in data
     assert len(wrong.to_dict(draws=True)["null_distribution"]) == 99

@@ -105,13 +105,8 @@ def test_the_summary_is_the_audit_of_the_same_call(here):
         *("--statistic", "ecd", "--alpha", "0.1", "--min-rows", "60", "--correction", "holm"),
         *("--seed", "3", "--resamples", "799", "--jobs", "1"),
     )
-    typed = (
-        expected.summary()
-        .rstrip()
-        .replace("to_frame()", "--json")
-        .replace("n_resamples=", "--resamples ")
-    )
-    assert result.stdout.startswith(f"{typed}\n\n")
+    typed = expected.summary().replace("to_frame()", "--report").replace("(mater", "(--mater")
+    assert result.stdout.split()[: len(typed.split())] == typed.split()
 
 
 @pytest.mark.slow
@@ -310,7 +305,7 @@ FOUND_EARLY = {
     "rows": (["wrong.csv", "--min-rows", "-3"], "--min-rows is -3; give a positive whole number."),
     "jobs": (["wrong.csv", "--jobs", "0"], "--jobs is 0; give how many workers"),
     "fail on": (["wrong.csv", "--fail-on", "always"],
-        "there is no gate 'always'; choices: material, undecided, found, never."),
+        "there is no gate 'always'; choices: material, likely, undecided, found, never."),
     "no folder": (["wrong.csv", "--report", "no/report.html"],
         "--report is no/report.html, which cannot be written: No such file or directory"),
     "a folder": (["wrong.csv", "--report", "."], "--report is ., which cannot be written: it is no"),

@@ -49,7 +49,7 @@ AUDITS = 25
 FEW = {"rng": 1, "n_resamples": 99}
 
 
-def tested(*data, **options):
+def pvalue_of(*data, **options):
     return caltest.test(*data, **options, **FEW).pvalue
 
 
@@ -109,7 +109,7 @@ def audit_of_a_file_with_groups_and_patients(rng, wrong):
 
 @recipe("docs/start.md", "docs/scale.md", "docs/fix.md")
 def of_a_model(rng, wrong):
-    return tested(*binary(rng, wrong))
+    return pvalue_of(*binary(rng, wrong))
 
 
 @recipe("docs/start.md", "docs/tour.md")
@@ -117,7 +117,7 @@ def confident_errors(rng, wrong):
     def share(probs, labels):
         return ((probs.max(axis=1) > 0.8) & (probs.argmax(axis=1) != labels)).mean()
 
-    return tested(*binary(rng, wrong, by=0.4), share)
+    return pvalue_of(*binary(rng, wrong, by=0.4), share)
 
 
 @recipe("docs/audit.md", "docs/examples/plot_3_audit.py", sets=20)
@@ -154,7 +154,7 @@ def assert_calibrated(rng, wrong):
 
 @recipe("docs/tour.md", "docs/recipes.md")
 def full_vector(rng, wrong):
-    return tested(*several(rng, wrong))
+    return pvalue_of(*several(rng, wrong))
 
 
 @recipe("docs/tour.md", sets=AUDITS)
@@ -178,7 +178,7 @@ def bounds(rng, wrong):
 @recipe("docs/sizes.md")
 def tolerance(rng, wrong):
     p, label = binary(rng, True, 400, by=0.25 if wrong else 0.02)
-    return tested(p, label, tolerance=0.02, alternative="over")
+    return pvalue_of(p, label, tolerance=0.02, alternative="over")
 
 
 @recipe("docs/sizes.md", "docs/examples/plot_5_bounds.py", power=1.0)
@@ -197,12 +197,12 @@ def squared_error(rng, wrong):
 @recipe("docs/sizes.md")
 def rounded_predictions(rng, wrong):
     p, label = binary(rng, wrong, 400)
-    return tested(np.round(p, 1), label, rounding=0.1)
+    return pvalue_of(np.round(p, 1), label, rounding=0.1)
 
 
 @recipe("docs/examples/plot_2_null.py", "docs/examples/plot_1_reliability.py")
 def ece_of_the_top_class(rng, wrong):
-    return tested(*several(rng, wrong), "ece", lens="top_label")
+    return pvalue_of(*several(rng, wrong), "ece", lens="top_label")
 
 
 @recipe("docs/fix.md")
@@ -210,7 +210,7 @@ def several_candidates_by_holm(rng, wrong):
     """Two calibrated candidates, one of which sees less."""
     p, label = binary(rng, wrong)
     coarse = np.where(p > 0.6, 0.75, 0.45)
-    pvalues = [tested(each, label) for each in (p, coarse)]
+    pvalues = [pvalue_of(each, label) for each in (p, coarse)]
     return 2 * min(pvalues)
 
 
@@ -261,20 +261,20 @@ def visits(rng, wrong, patients=50, each=4):
 @recipe("docs/dependent.md")
 def several_rows_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
-    return tested(p, label, clusters=patient)
+    return pvalue_of(p, label, clusters=patient)
 
 
 @recipe("docs/dependent.md", sets=AUDITS, power=0.6)
 def one_row_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
-    return tested(p, label, clusters=patient, null="one_per_cluster")
+    return pvalue_of(p, label, clusters=patient, null="one_per_cluster")
 
 
 @recipe("docs/dependent.md")
 def comonotone_guaranteed(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
     null = caltest.nulls.ComonotoneLabels(guaranteed=True)
-    return tested(p, label, "citl", clusters=patient, null=null)
+    return pvalue_of(p, label, "citl", clusters=patient, null=null)
 
 
 @recipe("docs/dependent.md")
@@ -284,7 +284,7 @@ def blocks_of_time(rng, wrong):
     errors = sum(noise[k : k + 28 * 50] for k in range(4)) / 2
     p = rng.uniform(0.3, 0.9, 28 * 50)
     label = (ndtr(errors) < p - 0.2 * wrong).astype(int)
-    return tested(p, label, clusters=np.arange(28 * 50) // 28)
+    return pvalue_of(p, label, clusters=np.arange(28 * 50) // 28)
 
 
 @recipe("docs/dependent.md", sets=AUDITS, power=0.5)
@@ -307,7 +307,7 @@ def surveyed(rng, wrong):
 @recipe("docs/dependent.md")
 def survey_weights(rng, wrong):
     p, label, weight = surveyed(rng, wrong)
-    return tested(p, label, "esce", weights=weight)
+    return pvalue_of(p, label, "esce", weights=weight)
 
 
 @recipe("docs/dependent.md")
@@ -316,7 +316,7 @@ def own_function_with_weights(rng, wrong):
         return float(np.average(probs[:, 1] - labels, weights=weights))
 
     p, label, weight = surveyed(rng, wrong)
-    return tested(p, label, too_high, weights=weight)
+    return pvalue_of(p, label, too_high, weights=weight)
 
 
 @recipe("docs/dependent.md", sets=AUDITS)
@@ -330,7 +330,7 @@ def kept_by_label(rng, wrong):
     p = rng.beta(0.3, 20, 10_000)
     label = (rng.random(10_000) < p * (0.4 if wrong else 1.0)).astype(int)
     kept = (label == 1) | (rng.random(10_000) < 0.01)
-    return tested(p[kept], label[kept], sampling_rates={0: 0.01})
+    return pvalue_of(p[kept], label[kept], sampling_rates={0: 0.01})
 
 
 # ------------------------------------------------------------------ numbers
@@ -352,7 +352,7 @@ LAWS = {
 def of_law(law):
     def test_of_numbers(rng, wrong):
         mean, demand = numbers(rng, wrong)
-        return tested(LAWS[law](mean), demand)
+        return pvalue_of(LAWS[law](mean), demand)
 
     test_of_numbers.__name__ = f"law: {law}"
     return test_of_numbers
@@ -384,13 +384,13 @@ def quantiles_of_counts(rng, wrong):
     levels, rate = [0.025, 0.25, 0.5, 0.75, 0.975], rng.uniform(1, 20, 200)
     values = scipy.stats.poisson(rate[:, None]).ppf(levels)
     counts = rng.poisson(rate * (0.6 if wrong else 1.0))
-    return tested(Quantiles(levels, values), counts)
+    return pvalue_of(Quantiles(levels, values), counts)
 
 
 @recipe("docs/recipes.md")
 def spread_of_a_regression(rng, wrong):
     mean, outcome = numbers(rng, wrong)
-    return tested(Normal(mean, sd=np.full(200, 10.0)), outcome, "spread")
+    return pvalue_of(Normal(mean, sd=np.full(200, 10.0)), outcome, "spread")
 
 
 @recipe("docs/recipes.md", sets=AUDITS)
@@ -405,7 +405,7 @@ def conformal_intervals_in_groups(rng, wrong):
 @recipe("docs/numbers.md")
 def event_of_a_number(rng, wrong):
     mean, demand = numbers(rng, wrong)
-    return tested(Normal(mean, sd=10.0), demand + 12 * wrong, "citl", lens="above:80")
+    return pvalue_of(Normal(mean, sd=10.0), demand + 12 * wrong, "citl", lens="above:80")
 
 
 @recipe("docs/numbers.md")
@@ -415,13 +415,13 @@ def tolerance_of_an_interval(rng, wrong):
     demand = rng.normal(
         mean, 10.0 * (2.0 if wrong else scipy.stats.norm.ppf(0.9) / scipy.stats.norm.ppf(0.89))
     )
-    return tested(Normal(mean, sd=10.0), demand, tolerance=0.02, lens="interval:0.8")
+    return pvalue_of(Normal(mean, sd=10.0), demand, tolerance=0.02, lens="interval:0.8")
 
 
 @recipe("docs/examples/plot_8_densities.py", power=0.7)
 def densities(rng, wrong):
     mean, outcome = numbers(rng, wrong)
-    return tested(GaussianPredictions(mean, np.full(200, 100.0)), outcome, "ecd")
+    return pvalue_of(GaussianPredictions(mean, np.full(200, 100.0)), outcome, "ecd")
 
 
 @recipe("docs/examples/plot_8_densities.py")
@@ -489,13 +489,13 @@ def more_quantities(rng, wrong):
 
 @recipe("docs/ensembles.md", "docs/doors.md")
 def scores_of_members(rng, wrong):
-    return tested(*ensemble(rng, wrong), "crps")
+    return pvalue_of(*ensemble(rng, wrong), "crps")
 
 
 @recipe("docs/ensembles.md", "docs/doors.md", power=0.8)
 def energy_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
-    return tested(Members(runs), seen, "energy")
+    return pvalue_of(Members(runs), seen, "energy")
 
 
 # ------------------------------------------------------------------ times
@@ -511,7 +511,7 @@ def followed(rng, wrong, n=200):
 def times(rng, wrong):
     _, days, curves, event = followed(rng, wrong)
     loss = rng.exponential(2.0, 200)
-    return tested(Survival(curves, days), (np.minimum(event, loss), event <= loss))
+    return pvalue_of(Survival(curves, days), (np.minimum(event, loss), event <= loss))
 
 
 @recipe("docs/times.md", sets=20)
@@ -549,7 +549,7 @@ def d_calibration(rng, wrong):
     loss = rng.exponential(2.0, 200)
     predicted = Survival(scipy.stats.expon(scale=1 / rate))
     outcomes = np.minimum(event, loss), event <= loss
-    return tested(predicted, outcomes, "d_calibration")
+    return pvalue_of(predicted, outcomes, "d_calibration")
 
 
 # ------------------------------------------------------------------ monitors: an alarm, ever
@@ -618,7 +618,7 @@ def logits(rng, wrong):
     right = rng.normal(scale=1.5, size=(200, 5))
     labels = drawn(rng, softmax(right, axis=1))
     given = ((2 if wrong else 1) * right).astype(np.float32)
-    return tested(given, labels, logits=True)
+    return pvalue_of(given, labels, logits=True)
 
 
 @recipe("docs/recipes.md", "docs/dependent.md", sets=20)

@@ -1058,7 +1058,7 @@ def test_curves_of_three_times_are_looked_at_there_alone():
             audit = caltest.audit(law, seen, groups={"group": group}, n_resamples=199, rng=seed)
             assert audit.by_intervals
             assert set(audit.lenses) <= {"until:1", "until:2", "until:3"}
-            assert "read off intervals of the observed risk" in " ".join(audit.summary().split())
+            assert "rest on intervals of the observed risk" in " ".join(audit.summary().split())
             few += audit.rejected and not wrong
             found_there += wrong and str(audit.worst.group) == "group = b"
     assert few <= 3  # with a chance of .999

@@ -299,7 +299,7 @@ def ends_by_t(
     """
     sums = max(design.sums(values), values, key=lambda each: float(each @ each))
     half, largest = half_width(sums, whole, level, units), float(np.abs(sums).max())
-    sums = sums / largest
+    sums = sums / (largest or 1.0)
     second, third = float(sums @ sums), float(sums @ (sums * sums))
     if second**3 >= _STRAIGHT * third**2:
         return half, half

@@ -233,6 +233,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     if not audit.n_classes:
         chosen = [*whole, *groups[: max(_ROWS - len(whole), _GROUPS)]][: max(_ROWS, len(whole))]
     chosen = list(leading(chosen, max(_ROWS, 0 if audit.n_classes else len(chosen))))
+    every = classes if by_class and audit.n_classes else pool
+    left = [view for view in every if view not in chosen]
+    chosen += left if len(left) == 1 else []  # rather than to say "1 more"
     columns = {each.column for view in pool if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     rows: list[tuple[str, View | Part]] = [
@@ -272,8 +275,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         head = "Error, points"
     of_rows = name(column, 24).short if column else capital(noun)
     title = captions.slices_title(audit, [subject] if noun == "part" else pool, noun)
-    counted_of = {view.key for view in (classes if by_class and audit.n_classes else pool)}
-    more = len(counted_of - {of.key for _, of in rows if isinstance(of, View)})
+    more = len({view.key for view in every} - {of.key for _, of in rows if isinstance(of, View)})
     first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
     return SimpleNamespace(
         title=sentence(title),

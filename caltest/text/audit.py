@@ -244,7 +244,7 @@ def unsettled(audit: Audit) -> list[str]:
             "more rows would not show it."
         )
     if few := [*by_place["few"], *by_place["never"]]:
-        first, *others = few
+        first, *others = [each for each in few if isinstance(each, View)] or few
         name = sizes.whole_name(first, audit)
         name = words.begun(name)
         more = f" {len(others):,} more {'have' if others[1:] else 'has'} too few." if others else ""
@@ -711,7 +711,7 @@ def _table(audit: Audit) -> list[str]:
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     more = len(sized) - len(views)
-    lines += [f"  and {more:,} more, in {Argument('skipped', shell='--report')}"] if more > 0 else []
+    lines += [f"  and {more:,} more, in {Argument('to_frame()', shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
     return [*lines, *(each for note in notes if note for each in paragraph(note))]
 
