@@ -144,7 +144,7 @@ def test(
     *Cost.* The default compares all pairs of rows up to 1 500 rows (5 000 in clusters), and then uses
     low-rank kernels, whose cost grows as n; the p-value stays exact, and the result says so. With
     two classes it needs one pass over the rows, however many. "skce_uq" by name always compares all
-    pairs. A call that will take more than a minute warns before it starts. Files of any length are
+    pairs. A call that will take more than a minute warns soon after it starts. Files of any length are
     read in one pass: :func:`caltest.files.scan`.
 
     *Tolerance ε.* The hypothesis is that P(event) ≥ p − ε everywhere ("over"), or P(event) ≤ p + ε

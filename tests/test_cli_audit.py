@@ -157,7 +157,7 @@ def test_json_on_standard_output(here):
 
 
 @pytest.mark.slow
-def test_what_takes_long_is_announced_before_it_starts(here, monkeypatch):
+def test_what_takes_long_is_announced(here, monkeypatch):
     assert run("plain.csv", *SMALL).stderr == ""
     monkeypatch.setattr("caltest._parallel.LONG", 1e-9)
     assert re.fullmatch(
