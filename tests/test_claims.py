@@ -104,7 +104,7 @@ def default(function, name):
 @pytest.mark.parametrize(
     ("where", "words", "is_so"),
     [
-        ("docs/audit.md", "overall level 0.05", lambda: default(caltest.audit, "alpha") == 0.05),
+        ("docs/audit.md", "level 0.05", lambda: default(caltest.audit, "alpha") == 0.05),
         ("docs/audit.md", "drawn from the predictions 999 times (`--resamples`)",
          lambda: default(caltest.audit, "n_resamples") == 999),
         ("docs/audit.md", "fewer than `--min-rows` rows (50)",
