@@ -1,5 +1,6 @@
 """Files that a command writes: checked before the work, and all of them or none."""
 
+import io
 import os
 import socket
 import stat
@@ -127,14 +128,14 @@ def test_a_socket_is_refused(here):
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 def test_if_one_fails_all_stay_as_they_were(here, monkeypatch, error):
     before = listing()
-    real = os.write
 
-    def fails_late(file, data):
-        if bytes(data) == b"second":
-            raise error
-        return real(file, data)
+    class Full(io.BufferedWriter):
+        def write(self, data):
+            if bytes(data) == b"second":
+                raise error
+            return super().write(data)
 
-    monkeypatch.setattr(os, "write", fails_late)
+    monkeypatch.setattr(os, "fdopen", lambda file, mode: Full(io.FileIO(file, mode)))
     expected = InputError if isinstance(error, OSError) else KeyboardInterrupt
     with pytest.raises(expected) as caught:
         write_whole({Path("data.json"): "new", Path("b.json"): "second"})
