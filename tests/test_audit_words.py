@@ -197,9 +197,9 @@ def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
 def test_all_rows_are_wrong_because_of_a_group():
     text = words.size(audits.binary(materiality=0.02))
     assert re.search(
-        r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No error "
-        r"was found in all other rows, so that this group explains it\. Likely beyond your limit: "
-        r"(sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
+        r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No mean "
+        r"is wrong in any other row of the larger groups: this group explains it\. Likely beyond your "
+        r"limit: (sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
         text,
     )
 
@@ -312,7 +312,7 @@ def test_what_has_too_few_rows_is_named_with_what_it_needs():
     ]  # their rests are others of them
     assert len(few) == 8
     size = words.size(made)
-    assert words.chip(made)[1] == "no error was found, which does not settle it"
+    assert words.chip(made)[1] == "not settled either way"
     rows, needed, more = re.search(
         r"There are ([\d,]+) rows, and about ([\d,]+) rows would .* calibrated\. (\d+) more have", size
     ).groups()

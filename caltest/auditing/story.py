@@ -83,13 +83,20 @@ def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
     for view in audit.views:
         if view.low is None:
             continue
-        yield Finding("mean", view, None, view.side if found else None, _place(audit, view, found))
+        yield _mean("mean", audit, view, found)
         for part in view.parts:
             place = audit.limit.place(part.predicted, part.low, part.high) if audit.limit else ""
             side = part.side if found else None
             yield Finding("part", view, part, side, _PARTS.get((place, found), ""))
     for rest in audit.rests:
-        yield Finding("rest", rest, None, rest.side if found else None, _place(audit, rest, found))
+        yield _mean("rest", audit, rest, found)
+
+
+def _mean(kind: str, audit: Audit, of: View | Rest, found: bool) -> Finding:
+    """Mark a mean: its direction counts where its own check found an error too, or beyond the limit."""
+    place = _place(audit, of, found)
+    checked = of.adjusted_pvalue <= audit.alpha or place in ("beyond", "likely")
+    return Finding(kind, of, None, of.side if found and checked else None, place)
 
 
 _PARTS = {

@@ -297,7 +297,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
                 predicted=rate(rates(of)[0]),
                 observed=bracketed(rate(rates(of)[1]), of),
                 bad=mark(of).side is not None,
-                found=by_class and mark(of).side is None and of.id in audit.wrong_views,
+                found=mark(of).side is None and of.id in audit.wrong_views,
                 pointless=_POINTLESS.get(mark(of).place, "").format(rate=rate(rates(of)[0])),
                 above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
                 bar=bar,  # the low end of all together, the estimate and the high end

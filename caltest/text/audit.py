@@ -47,7 +47,7 @@ def chip(audit: Audit) -> tuple[str, str]:
         "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
         "undecided": (
             f"Not shown to be within {own}",
-            open_ if found else "no error was found, which does not settle it",
+            open_ if found else "not settled either way",
         ),
         "within": (f"Within your limit of {own}", small if found else "no error was found"),
         "found": ("Error found", unlimited),
@@ -345,6 +345,8 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
 def _sizes(view: View, audit: Audit, lead: Finding) -> str:
     """Return predicted and observed, the interval, and events."""
     text = capital(sizes.means(view))
+    if audit.story.whole is not None:  # the headline has two
+        text = f"{capital(where(view.group).strip())}: {sizes.means(view)}"
     expected, seen = (rate * view.rows for rate in sizes.rates(view))
     rows = counted(view.rows, words.rows_called(audit))
     events = (
@@ -401,10 +403,10 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     """Say what holds the subject, what explains the error, and what else is wrong."""
     story = audit.story
     if (whole := story.whole) is not None:
-        rows = "Over all rows" if whole.of.group is None else f"Of {words.group_name(whole.of.group)}"
+        rows = "Over all rows" if whole.of.group is None else capital(where(whole.of.group).strip())
         yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit.confidence)}."
     if story.explains:
-        yield "No error was found in all other rows, so that this group explains it."
+        yield "No mean is wrong in any other row of the larger groups: this group explains it."
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
@@ -710,6 +712,10 @@ def _table(audit: Audit) -> list[str]:
     for k, name in enumerate(["", *names]):
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
+    if audit.limit and len(widths) < len(columns):
+        lines.append(
+            f"  What is within the limit is decided by the {alone} interval of each mean alone."
+        )
     more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in {Argument('to_frame()', shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]

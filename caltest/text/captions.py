@@ -151,6 +151,10 @@ def _kind(audit: Audit) -> str:
     return "exact" if audit.exact_intervals else "approximate"
 
 
+def _unit(audit: Audit) -> str:
+    return "rows" if audit.clusters is None else "clusters"
+
+
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
     """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
     alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
@@ -201,7 +205,8 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
             text = f"{', '.join(ways)}, on average."
         elif audit.story.found:
             way = side(audit, view)
-            text = f"{f'{way} overall; ' if way else ''}each {one} alone has too few rows to tell."
+            few = f"each {one} alone has too few {_unit(audit)} to tell."
+            text = f"{way} overall; {few}" if way else few
         elif any(part.side for part in parts):
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
