@@ -77,15 +77,17 @@ def test_wrong_input_is_no_finding(data):
 
 #: Verdict and whether an error was found, the shift of the predictions, the limit.
 GATES = {
-    "material": (0.15, {"materiality": 0.02}), "undecided, found": (0.15, {"materiality": 0.15}),
+    "material": (0.15, {"materiality": 0.02}), "likely": (0.15, {"materiality": 0.15}),
+    "undecided, found": (0.15, {"materiality": 0.175}),
     "undecided": (0.0, {"materiality": 0.005}), "within, found": (0.15, {"materiality": 0.5}),
     "within": (0.0, {"materiality": 0.3}), "found": (0.15, {}), "not found": (0.0, {}),
 }  # fmt: skip
 FAILING = {
     "never": set(),
-    "found": {"material", "undecided, found", "within, found", "found"},
+    "found": {"material", "likely", "undecided, found", "within, found", "found"},
     "material": {"material"},
-    "undecided": {"material", "undecided, found", "undecided"},
+    "likely": {"material", "likely"},
+    "undecided": {"material", "likely", "undecided, found", "undecided"},
 }
 
 
@@ -110,10 +112,10 @@ def test_the_gate_fails_alike_in_all_four_places(shifted, kind):
     audit = caltest.audit(*shifted[by], rng=0, **options)
     assert audit.verdict == kind.partition(",")[0]
     assert audit.rejected == (by > 0.0)
-    default = "material" if limit else "found"
+    default = "likely" if limit else "found"
     asked = [f"--materiality={each}" for each in limit.values()]
     for fail_on in (None, *FAILING):
-        if fail_on in ("material", "undecided") and not limit:
+        if fail_on in ("material", "likely", "undecided") and not limit:
             continue
         fails = kind in FAILING[fail_on or default]
         assert audit.fails(fail_on) == fails
@@ -177,6 +179,6 @@ def test_pytest_shows_the_line_of_the_test_and_the_summary(tmp_path):
     )
     assert done.returncode == 1
     assert "AssertionError: error found, p = 0.001 at alpha = 0.05: The model's" in done.stdout
-    assert "Calibration audit" in done.stdout
+    assert "What to do next" in done.stdout
     assert "test_model.py:4: AssertionError" in done.stdout
     assert "engine.py" not in done.stdout

@@ -77,7 +77,7 @@ def test_numbers_are_those_of_the_softmax():
         lambda p, o: caltest.estimate(p, labels, "ece", lens="top_label", **o),
         lambda p, o: caltest.audit(p, labels, **o, **FAST).pvalue,
         lambda p, o: caltest.assert_calibrated(p, labels, **o, **FAST).pvalue,
-        lambda p, o: caltest.compare({"a": p, "b": p}, labels, **o).values[0],
+        lambda p, o: caltest.compare({"a": p, "b": p}, labels, **o).errors[0].log_loss,
     ):
         one, other = (call(probs, own) for (probs, _), own in zip(both, classes, strict=True))
         assert one == pytest.approx(other, rel=1e-9)

@@ -192,22 +192,17 @@ def test_several_models_share_a_diagram(curve):
             if curve == "binned":  # half of the level each, so that both hold together
                 assert np.array_equal(one, other)
     (ax,) = display.axes_
-    (legend,) = display.figure_.legends
-    texts = [text.get_text() for text in legend.get_texts()]
-    assert [text.partition(",")[0] for text in texts[:2]] == ["a forest", "an SVM"]
-    assert [text.endswith("p = 0.001") for text in texts[:2]] == [True, True]
-    colours = [handle.get_color() for handle in legend.legend_handles[:2]]
+    legend = ax.get_legend()
+    texts = {text.get_text().partition(",")[0]: text.get_text() for text in legend.get_texts()}
+    assert all(texts[name].endswith("p = 0.001") for name in ("a forest", "an SVM"))
+    handles = dict(zip(texts, legend.legend_handles, strict=True))
+    colours = [handles[name].get_color() for name in ("a forest", "an SVM")]
     assert len({*colours, "white"}) == 3
     filled = [line for line in ax.lines if line.get_linestyle() == "None" != line.get_marker()]
     filled = [line for line in filled if line.get_markerfacecolor() in colours]
-    assert {line.get_markeredgecolor() for line in filled} == set(colours)
     if curve == "binned":
         counted = sum(len(line.get_xdata()) for line in filled)
         assert counted == sum(int(panel.outside.sum()) for panel in display.panels)
-    below = next(each for each in display.figure_.axes if each is not ax)
-    drawn = [patch.get_data().values.sum() for patch in below.patches]
-    assert len(drawn) == 2
-    assert all(0.98 * 1797 <= each <= 1797 for each in drawn)
 
 
 @pytest.mark.slow
@@ -221,8 +216,8 @@ def test_models_by_name_are_fitted_ones_too():
     for ax in axes:
         display = caltest.ReliabilityDisplay.from_estimator(models, X[TEST], labels, rng=0, ax=ax)
         assert display.ax_ is ax
-        below = [" ".join(each.get_xlabel().split()) for each in ax.figure.axes]
-        assert any("circles: before, squares: after; filled: outside" in label for label in below)
+        texts = [text.get_text().partition(",")[0] for text in ax.get_legend().get_texts()]
+        assert {"before", "after"} <= set(texts)
     expected = {name: model.predict_proba(X[TEST]) for name, model in models.items()}
     plain = caltest.ReliabilityDisplay.from_predictions(
         expected, labels, class_names=models["before"].classes_, rng=0
