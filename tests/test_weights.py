@@ -608,6 +608,8 @@ def test_reliability_of_rows_that_count(curve):
 @pytest.mark.level
 @pytest.mark.parametrize("curve", ["binned", "corp"])
 def test_bands_of_rows_that_count_keep_their_level(curve):
+    import matplotlib.pyplot as plt
+
     left = []
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -616,6 +618,7 @@ def test_bands_of_rows_that_count_keep_their_level(curve):
             p, rng.random(100) < p, curve=curve, weights=w, n_resamples=99, rng=seed, confidence=0.9
         )
         left.append(display.panels[0].outside.any())
+        plt.close(display.figure_)
     assert np.mean(left) <= binomial_limits(200, 0.1)[1]
 
 
