@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logsumexp
 from threadpoolctl import threadpool_limits
 
+from caltest.auditing import Limit
 from caltest.auditing.estimates import fit, remedies
+from caltest.auditing.plan import Scope
 from caltest.data import sample
 from validation._study import command_line, markdown, write_csv
 
@@ -107,7 +109,10 @@ def _one(name: str, seed: np.random.SeedSequence) -> dict[str, float]:
     labels = (rng.random((_ROWS, 1)) > true.cumsum(axis=1)[:, :-1]).sum(axis=1)
     places = None if member is None else np.flatnonzero(member)
     with threadpool_limits(1):
-        found = remedies(sample(stated, labels), None, places, int(rng.integers(2**31)))
+        whole = sample(stated, labels)
+        look = Scope(whole.rows, "canonical", "canonical", None).look(None, places)
+        shown, limit = {look.key: look}, Limit(None, None)
+        found = remedies(whole, look, shown, limit, int(rng.integers(2**31)))
         fresh, right, of_group = model.draw(rng, _FRESH)
         inside = np.ones(_FRESH, bool) if of_group is None else of_group
         gains, left = [], []
