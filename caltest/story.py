@@ -43,6 +43,11 @@ class Finding:
     place: str = ""
 
     @property
+    def far(self) -> bool:
+        """Whether it is beyond the limit, as is proved or as is likely."""
+        return self.place in ("beyond", "likely")
+
+    @property
     def sized(self) -> Any:
         """What has the numbers: the part, or the whole."""
         return self.of if self.part is None else self.part

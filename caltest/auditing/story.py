@@ -8,10 +8,11 @@ which decides whether it has a direction and is beyond the limit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from caltest.auditing.views import Count, Part, Rest, View
+from caltest.auditing.views import Count, Group, Part, Rest, View
 from caltest.laws import Survival
 from caltest.laws.members import halves
 from caltest.lenses import within
@@ -94,9 +95,9 @@ def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
 
 def _mean(kind: str, audit: Audit, of: View | Rest, found: bool) -> Finding:
     """Mark a mean: its direction counts where its own check found an error too, or beyond the limit."""
-    place = _place(audit, of, found)
-    checked = of.adjusted_pvalue <= audit.alpha or place in ("beyond", "likely")
-    return Finding(kind, of, None, of.side if found and checked else None, place)
+    marked = Finding(kind, of, place=_place(audit, of, found))
+    checked = marked.far or of.adjusted_pvalue <= audit.alpha
+    return replace(marked, side=of.side if found and checked else None)
 
 
 _PARTS = {
@@ -138,7 +139,7 @@ def _leads(audit: Audit, each: Finding) -> bool:
     if each.kind == "part":
         return each.place == "beyond"
     if each.kind == "rest":
-        return each.place in ("beyond", "likely")
+        return each.far
     return each.side is not None and explains_zeros(audit, each.of)
 
 
@@ -154,13 +155,14 @@ def in_order(audit: Audit) -> list[View]:
     Then those in which a check found an error, those that are not settled, and the others by evidence;
     groups that the audit made itself come after those that were named.
     """
-    told = [each.of.id for each in audit.story.named if each.kind == "mean"]
+    means = (each.of.id for each in audit.story.named if each.kind == "mean")
+    told = {key: number for number, key in enumerate(means)}
     open_ = {each.of.id for each in audit.story.unsettled}
 
     def place(view: View) -> tuple[Any, ...]:
-        first = told.index(view.id) if view.id in told else len(told)
+        first = told.get(view.id, len(told))
         seen = view.id not in audit.wrong_views, view.low is None, view.id not in open_
-        return first, *seen, is_made(audit, view), view.adjusted_pvalue, -abs(view.error or 0.0)
+        return first, *seen, is_made(audit, view.group), view.adjusted_pvalue, -abs(view.error or 0.0)
 
     return sorted(audit.views, key=place)
 
@@ -244,11 +246,10 @@ def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
     if subject is None or subject.kind != "mean" or subject.of.group is None:
         return False
     own: View = subject.of
-    wrong = {check.view.key for check in audit.found}
     others = [each for each in every if each.kind == "mean" and each.of.lens == own.lens]
     others = [each for each in others if each.of.group and each.of.key != own.key]
     others = [each for each in others if not (each.of.holds(own) or own.holds(each.of))]
-    return bool(others) and not any(each.side or each.of.key in wrong for each in others)
+    return bool(others) and not any(each.side or each.of.key in audit.wrong_views for each in others)
 
 
 def _striking(subject: Finding | None) -> Part | None:
@@ -273,10 +274,12 @@ def _verdict(audit: Audit, found: bool, every: list[Finding]) -> Verdict:
     if not audit.limit:
         return "found" if found else "not found"
     places = {each.place for each in every}
-    for place in ("beyond", "likely", "may be beyond"):
-        if place in places:
-            verdicts: Mapping[str, Verdict] = {"beyond": "material", "likely": "likely"}
-            return verdicts.get(place, "undecided")
+    if "beyond" in places:
+        return "material"
+    if "likely" in places:
+        return "likely"
+    if "may be beyond" in places:
+        return "undecided"
     wholes = [each.of for each in every if each.part is None]
     vouched = not audit.withheld and all(each.inside is not False for each in audit.skipped)
     return "within" if wholes and vouched and all(of.inside for of in wholes) else "undecided"
@@ -288,14 +291,14 @@ _CLOSE = ("close", "estimated")
 def _openness(audit: Audit, each: Finding) -> tuple[Any, ...]:
     """Order what is not settled: groups that were named first, then by how many more rows they need."""
     times = (each.of.rows_needed or math.inf) / each.of.rows
-    return is_made(audit, each.of), each.kind == "rest", each.place in _CLOSE, -times
+    return is_made(audit, each.of.group), each.kind == "rest", each.place in _CLOSE, -times
 
 
-def is_made(audit: Audit, of: View | Rest) -> bool:
+def is_made(audit: Audit, group: Group | None) -> bool:
     """Whether the audit made this group of distributions itself, by what they predict."""
-    if of.group is None or audit.n_classes:
+    if group is None or audit.n_classes:
         return False
-    column = of.group.column
+    column = group.column
     return column.removesuffix(OF_MODEL) in MADE and f"{column}{OF_MODEL}" not in audit.groups
 
 
@@ -362,8 +365,8 @@ def _use(audit: Audit, story: Story) -> Steps:
             inside = view is not None and bool(view.inside)
             yield Step("averages" if inside else "open", rows | _rows(audit, story))
     else:
-        far = [e for e in story.named if e.kind == "mean" and e.place in ("beyond", "likely")]
-        far = [e for e in far if e.of.group and not is_made(audit, e.of)]
+        far = [e for e in story.named if e.kind == "mean" and e.far]
+        far = [e for e in far if e.of.group and not is_made(audit, e.of.group)]
         named = view is not None and view.group is not None and not rows["least of all"]
         apart = {e.of.group: e for e in far if named and not view.conditions <= e.of.conditions}
         yield Step("avoid", rows | {"also": [*apart.values()]})

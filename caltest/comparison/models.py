@@ -164,7 +164,7 @@ class Comparison(Result):
         least = min(self.errors[: len(self.names)], key=lambda each: getattr(each, self.loss)).model
         if least != nearest and getattr(gap := self.gap(nearest, least), self.loss)[0] > 0.0:
             steps.append(Step("weigh", {"gap": gap}))
-        what = {"error": "mend", "unproved": "audit"}[errors[nearest].kind]
+        what = {"error": "correct", "unproved": "audit"}[errors[nearest].kind]
         steps.append(Step(what, {"error": errors[nearest]}))
         return Story(
             {"worse": "better", "alike": "some" if "worse" in kinds else "alike"}[kinds[-1]],

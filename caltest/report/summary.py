@@ -474,7 +474,7 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
         if view is None:
             return None
         mark = audit.story.mark(view)
-        shown = mark.side or mark.place in ("within", "pointless", "beyond", "likely")
+        shown = mark.side or mark.far or mark.place in ("within", "pointless")
         side = view.sign
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
         kind = "within" if mark.place == "within" and not mark.side else f"{side}{shade}"

@@ -19,7 +19,7 @@ from caltest._numbers import (
 )
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
-from caltest.auditing.story import in_order, tends
+from caltest.auditing.story import in_order, is_made, tends
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -240,13 +240,11 @@ def unsettled(audit: Audit) -> list[str]:
     if lost := by_place["follow-up"]:
         texts.append(
             f"Rows were not followed long enough to show {_counted(lost, audit)} to be within "
-            f"{own}, and "
-            "more rows would not show it."
+            f"{own}, and more rows would not show it."
         )
     if few := [*by_place["few"], *by_place["never"]]:
         first, *others = [each for each in few if isinstance(each, View)] or few
-        name = sizes.whole_name(first, audit)
-        name = words.begun(name)
+        name = words.begun(sizes.whole_name(first, audit))
         more = f" {len(others):,} more {'have' if others[1:] else 'has'} too few." if others else ""
         would = "and no number of rows like these would show it"
         if first.rows_needed is not None:
@@ -451,9 +449,7 @@ def _zeros(audit: Audit) -> Iterable[str]:
     if lead is None or lead.kind != "zeros":
         yield f"{sizes.impossible_rows(audit)}."
     own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
-    own = [
-        of for of in own if of.group and len(of.conditions) == 1 and not words.made_by(audit, of.group)
-    ]
+    own = [of for of in own if of.group and len(of.conditions) == 1 and not is_made(audit, of.group)]
     own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
     by_group = [f"{of.impossible:,} of {of.rows:,}{where(of.group)}" for of in own[:_MOST_TOLD]]
     if by_group:

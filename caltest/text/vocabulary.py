@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from caltest._numbers import in_units, number, points, pvalue
 from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
-from caltest.auditing.story import POSTERIOR
+from caltest.auditing.story import OF_MODEL, POSTERIOR, is_made
 from caltest.auditing.views import Horizon
 from caltest.laws.members import halves
 from caltest.lenses import within
@@ -297,10 +297,9 @@ _MADE: Mapping[str, str] = {
 
 def made_by(audit: Audit, group: Group) -> str:
     """Return by what the audit made a group of numbers itself, as a sentence; "" of one of a column."""
-    column, mark = group.column, " (of the model)"
-    if audit.n_classes or f"{column}{mark}" in audit.groups:
+    if not is_made(audit, group):
         return ""
-    text = _MADE.get(column.removesuffix(mark), "")
+    text = _MADE[group.column.removesuffix(OF_MODEL)]
     if "quantile" in audit.about:
         text = text.replace("quantile.", "quantile (those stated nearest to them).")
         text = text.replace("median.", "median (or the stated quantile nearest to it).")
