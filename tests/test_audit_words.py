@@ -198,8 +198,8 @@ def test_all_rows_are_wrong_because_of_a_group():
     text = words.size(audits.binary(materiality=0.02))
     assert re.search(
         r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No mean "
-        r"is wrong in any other row of the larger groups: this group explains it\. Likely beyond your "
-        r"limit: (sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
+        r"was found wrong in any other row of the larger groups: this group explains it\. Likely "
+        r"beyond your limit: (sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
         text,
     )
 

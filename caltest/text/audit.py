@@ -404,7 +404,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         rows = "Over all rows" if whole.of.group is None else capital(where(whole.of.group).strip())
         yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit.confidence)}."
     if story.explains:
-        yield "No mean is wrong in any other row of the larger groups: this group explains it."
+        yield "No mean was found wrong in any other row of the larger groups: this group explains it."
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
