@@ -8,7 +8,7 @@ import numpy as np
 from record_base import BINARY, DESIGNS, DRAWS, M3, TIED, ZEROS, call, dirichlet, too_sure
 
 import caltest
-from caltest import binning, kernels, lenses, nulls, statistics
+from caltest import binning, kernels, nulls, statistics
 
 
 def ask(name, data, statistic=None, **options):
@@ -89,9 +89,6 @@ for _name in ("omnibus", *VECTOR):
     ask(f"{_name}/monte_carlo/m3/sorted", M3, _name, lens="sorted")
 for _name in ("omnibus", "skce_uq", "ece", "ecd", "ks", "scan", "citl", "hosmer_lemeshow"):
     ask(f"{_name}/monte_carlo/m10/top:2", DESIGNS["m10"], _name, lens="top:2")
-for _name in ("skce_uq", "ecd", "ece", "ks"):  # of one probability, "ks" refuses three sets
-    _sets = lenses.ClassSets([[0, 3], [1, 2, 9]])
-    ask(f"{_name}/monte_carlo/m10/sets", DESIGNS["m10"], _name, lens=_sets)
 for _name in ("skce_uq", "ecd", "citl", "ece_squared"):
     ask(f"{_name}/moments/m3/top_label", M3, _name, null="moments", lens="top_label")
     ask(f"{_name}/moments/m10/class:1", DESIGNS["m10"], _name, null="moments", lens="class:1")

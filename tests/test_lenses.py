@@ -9,7 +9,7 @@ from support import dirichlet, tied
 from caltest.data import Rows, Sample, sample
 from caltest.laws import Classes
 from caltest.lenses import LENSES as REGISTERED
-from caltest.lenses import ClassSets, ClassWise, Lens, Sorted, TopK, TopLabel, find_lens, through
+from caltest.lenses import ClassWise, Lens, Sorted, TopK, TopLabel, find_lens, through
 
 # Binary fractions: sums are exact. The second row has a tie, the last two are certain.
 PROBS = np.array(
@@ -27,7 +27,6 @@ VIEWS = [
     (TopK(1), [0.5, 0.5, 0.5, 1.0, 1.0], [1, 0, 0, 1, 0]),
     (TopK(2), [0.75, 1.0, 0.75, 1.0, 1.0], [1, 1, 1, 1, 0]),
     (TopK(3), [0.875, 1.0, 0.875, 1.0, 1.0], [1, 1, 1, 1, 1]),
-    (ClassSets([[0, 3]]), [0.375, 1.0, 0.375, 0.0, 1.0], [0, 1, 1, 0, 1]),
 ]
 
 
@@ -38,14 +37,6 @@ def test_two_class_views(lens, event, labels):
     assert view.labels.tolist() == labels
 
 
-def test_sets_and_the_rest():
-    view = through(SAMPLE, ClassSets([[0, 3], [1]]))[0]
-    assert view.rows.probs.tolist() == [
-        [0.625, 0.25, 0.125], [0.0, 0.5, 0.5], [0.625, 0.125, 0.25], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0],
-    ]  # fmt: skip
-    assert view.labels.tolist() == [0, 2, 2, 0, 1]
-
-
 def test_sorted():
     view = through(SAMPLE, Sorted())[0]
     assert view.rows.probs.tolist()[0] == [0.5, 0.25, 0.125, 0.125]
@@ -53,7 +44,7 @@ def test_sorted():
     assert view.labels.tolist() == [0, 1, 1, 0, 2]
 
 
-LENSES = [TopLabel(), ClassWise(0), ClassWise(3), TopK(2), TopK(4), ClassSets([[0, 4], [1]]), Sorted()]
+LENSES = [TopLabel(), ClassWise(0), ClassWise(3), TopK(2), TopK(4), Sorted()]
 
 
 @pytest.mark.parametrize("lens", LENSES, ids=[lens.label for lens in LENSES])
@@ -124,7 +115,7 @@ def test_no_lens():
 
 def test_notes_pass_through():
     noted = Rows(PROBS, notes=("a note",))
-    for lens in (TopLabel(), ClassWise(0), TopK(2), ClassSets([[0], [1]]), Sorted()):
+    for lens in (TopLabel(), ClassWise(0), TopK(2), Sorted()):
         assert lens.show(noted).rows.notes == ("a note",)
 
 

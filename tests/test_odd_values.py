@@ -194,7 +194,6 @@ def test_numbers_that_are_no_floats_are_kept_out_of_objects(number):
         lambda x: x * caltest.kernels.Gaussian(),
         lambda x: caltest.statistics.ECD(clip=x),
         caltest.binning.EqualWidth,
-        lambda x: caltest.lenses.ClassSets([[x, 0], [1]]),
     ):
         try:
             found = make(number)

@@ -15,7 +15,6 @@ import caltest
 from caltest.binning import CountLaw, EqualMass, EqualWidth, MedianVariance, intervals, share_bands
 from caltest.data import sample
 from caltest.exceptions import InputError
-from caltest.lenses import ClassSets
 from caltest.plots import NullDisplay, ReliabilityDisplay
 from caltest.plots.panel import curve_bands
 
@@ -263,7 +262,6 @@ WRONG = {
     "no panel": ({"lens": "classwise", "classes": []}, "makes 0 panels"),
     "classes alone": ({"classes": [0]}, "classes chooses the panels"),
     "more than two classes": ({"lens": "sorted"}, "25 classes through this lens"),
-    "three sets": ({"lens": ClassSets([[0], [1]])}, "3 classes through this lens"),
     "lens": ({"lens": "top_lable"}, "did you mean 'top_label'"),
     "curve": ({"curve": "corps"}, "did you mean 'corp'"),
     "binning of a curve": ({"curve": "corp", "binning": EqualMass(5)}, "has no bins"),

@@ -9,7 +9,6 @@ from support import P6, Y6, binomial_limits, every_outcome, form_within
 import caltest
 from caltest import InputError
 from caltest.data import Rows
-from caltest.lenses import ClassSets
 from caltest.predictive import GaussianPredictions
 from caltest.statistics import STATISTICS, LargestBinError, Scan
 from caltest.tolerance import one_sided, shifted
@@ -227,9 +226,6 @@ def test_the_words_say_what_was_tested():
 @pytest.mark.parametrize(
     ("lens", "words"),
     [
-        (ClassSets([[0, 1], [2]]), "the label is class 2"),
-        (ClassSets([[2], [0, 1]]), "the label is one of the classes 0, 1"),
-        (ClassSets([[0, 2]]), "the label is none of the classes 0, 2"),
         ("class:2", "the label is class 2"),
         ("top:2", "the label is among the top 2"),
     ],

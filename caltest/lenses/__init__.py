@@ -17,7 +17,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
 from caltest.laws import Classes
 from caltest.laws.members import halves
-from caltest.lenses.classes import ClassSets, ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
+from caltest.lenses.classes import ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
 from caltest.lenses.distributions import (
     Above,
     Below,
@@ -74,7 +74,7 @@ LENSES: dict[str, Any] = {
     "ranks:": VectorRanks,
 }
 __all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
-__all__ += ["ClassSets", "Entry", "Lens", "OfVectors", "Pair", "Reduction", "find_lens"]
+__all__ += ["Entry", "Lens", "OfVectors", "Pair", "Reduction", "find_lens"]
 
 
 @arguments()
@@ -158,13 +158,6 @@ def event(lens: str | None, predictions: Rows) -> str:
         if kind == "until" and "seen" in (getattr(predictions.law, "names", None) or ()):
             return f"the event is seen by {share}"  # of some rows followed for less
         return _EVENTS[kind].format(share)
-    if kind == "sets":  # columns joined by +; if one set is given, the second is the rest
-        first, _, second = which.partition("|")
-        if not second:
-            return f"the label is none of the classes {first.replace('+', ', ')}"
-        if "+" in second:
-            return f"the label is one of the classes {second.replace('+', ', ')}"
-        return f"the label is class {second}"
     name = predictions.classes[1] if predictions.classes else "class 1"
     return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
 

@@ -1,9 +1,9 @@
-"""What a lens is, and lenses of classes: the top class, single ones, sets of them, their order."""
+"""What a lens is, and lenses of classes: the top class, single ones, the top few, their order."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, TypeAlias
@@ -274,63 +274,6 @@ class TopK(_Event):
             found = f"the lens asks for the top {self.k} of {predictions.n_classes} classes"
             raise InputError(f"{found}; give k from 1 to {predictions.n_classes - 1}.")
         return np.argsort(-predictions.probs, axis=1, kind="stable")[:, :size], ("outside", "inside")
-
-
-@options()
-class ClassSets(Lens):
-    """Merge classes into sets: is the label in each set as often as predicted?
-
-    Parameters
-    ----------
-    sets
-        Disjoint sets of columns; classes in none of them form a last set of their own.
-
-    Examples
-    --------
-    >>> import caltest
-    >>> from caltest.data import sample
-    >>> whole = sample([[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]], [2, 1])
-    >>> view, _ = caltest.lenses.through(whole, ClassSets([[0, 1], [2]]))
-    >>> view.rows.probs.tolist(), view.labels.tolist()
-    ([[0.75, 0.25], [0.5, 0.5]], [1, 0])
-    """
-
-    sets: Sequence[Sequence[int]]
-
-    def __post_init__(self) -> None:
-        try:
-            sets = tuple(tuple(whole_number(k) for k in part) for part in self.sets)
-        except Exception:  # what calls itself a list may raise anything
-            sets = ((None,),)
-        if any(column is None for part in sets for column in part):
-            do = "give lists of columns, as in [[0, 1], [2]]"
-            raise InputError(f"the sets are {quoted(self.sets)}; {do}.")
-        object.__setattr__(self, "sets", sets)
-
-    @property
-    def label(self) -> str:
-        """Sets and their columns."""
-        return "sets:" + "|".join("+".join(map(str, part)) for part in self.sets)
-
-    def show(self, predictions: Rows) -> Reduction:
-        """Return the sums over every set, and of every label its set."""
-        m = predictions.n_classes
-        member = np.full(m, -1, dtype=np.intp)
-        for number, part in enumerate(self.sets):
-            for column in part:
-                if not 0 <= column < m or member[column] >= 0:
-                    raise InputError(
-                        f"the lens puts class {quoted(column)} into set {number}, but it is taken or "
-                        f"not among the {m} classes; give disjoint sets of columns 0 to {m - 1}."
-                    )
-                member[column] = number
-        member[member < 0] = len(self.sets)
-        if member.max() == 0:
-            found = "the lens puts all classes into one set, which leaves nothing to test"
-            raise InputError(f"{found}; give at least two sets, or leave some class out.")
-        sums = np.minimum(predictions.probs @ np.eye(member.max() + 1)[member], 1.0)
-        see = partial(looked_up, member.astype(np.min_scalar_type(int(member.max()))))
-        return Reduction(predictions.shown_as(sums), see, self.label)
 
 
 @options()
