@@ -156,7 +156,6 @@ for _name in ("ecd", "log_score", "brier", "spiegelhalter"):
 for _name in ("citl", "esce", "ks", "kuiper", "smooth_ece", "ece", "ace", "ece_debiased"):
     scan(f"long/{_name}", "long.parquet", _name, lens="class:1")
 scan("long/ucme", "long.parquet", "ucme", n_resamples=19)
-scan("long/t_cal", "long.parquet", "t_cal", lens="class:1", n_resamples=19)
 for _name in ("nystrom", "fourier"):
     _few = partial(statistics.UnbiasedSKCE, approximation=_name, rank=4)
     scan(f"long/skce_uq_{_name}", "long.parquet", _few, n_resamples=19)

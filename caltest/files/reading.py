@@ -269,8 +269,8 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
 
     These statistics need one pass over the file, and memory that does not grow with the number of
     rows: "omnibus", "ecd", "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece",
-    "ks", "kuiper", "t_cal", "classwise_ece", the ECE family of one probability, "ucme", and
-    low-rank kernel statistics. What a statistic fits to the predictions (bandwidths, landmarks,
+    "ks", "kuiper", "classwise_ece", the ECE family of one probability, "ucme", and low-rank
+    kernel statistics. What a statistic fits to the predictions (bandwidths, landmarks,
     quantiles) is fitted to a random sample of 8 192 rows, for which the file is read once before.
     Files of up to 100 000 rows are read into memory; larger ones are too if another statistic needs
     all rows and they fit. Distributions of numbers need a lens for one pass; without

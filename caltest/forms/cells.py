@@ -5,10 +5,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -22,9 +21,9 @@ from caltest.forms.base import ROUNDING, Array, HasMoments, Labels, Moments
 from caltest.forms.kernel_matrices import LowRankWeights, Term
 from caltest.forms.moments import binary_cumulants, quadratic_moments
 from caltest.forms.paths import strayed
-from caltest.forms.signs import OfOneEvent, Signed, signed_sums
-from caltest.forms.sums import ClusterSums, LinearSum, Sums
-from caltest.scores import ALL, Cells, Residuals, Scores, Steps
+from caltest.forms.signs import OfOneEvent
+from caltest.forms.sums import LinearSum, Sums
+from caltest.scores import Cells, Residuals, Scores, Steps
 
 Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
 
@@ -385,117 +384,60 @@ class SmoothedResiduals(EventCells):
 
 # ------------------------------------------------------------------ bins of many scales
 
-_FEW_CELLS = 1024
 _CANCELLED = 1e-12  # share of (Σ v)² up to which (Σ v)² − Σ v² is rounding
 _IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
 
 
 @dataclass(frozen=True, eq=False)
-class _WithSquares(Scores):
-    """Residuals r of an event by cell, and beside them r²."""
-
-    residuals: Steps
-    squares: Steps
-
-    @property
-    def size(self) -> int:
-        return 2 * self.residuals.size
-
-    def sums(self, outcomes: Labels, rows: slice = ALL) -> Array:
-        return np.hstack([each.sums(outcomes, rows) for each in (self.residuals, self.squares)])
-
-    def by_cluster(self, outcomes: Labels, clusters: Clusters) -> Any:
-        return self.residuals.by_cluster(outcomes, clusters)
-
-
-@dataclass(frozen=True, eq=False)
-class MultiscaleBins(EventCells):
-    """The largest standardised debiased squared error, from the sums of the bins of the finest scale.
+class MultiscaleBins(base.Form):
+    """The largest U/√Var U over the scales: U = Σ_b n_b⁻¹ Σ_{i≠j in b} r_i r_j, r = w (y − p).
 
     Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
     little more than the finest.
     """
 
-    one_by_one = True
-
+    chances: Array  #: p, (n,).
+    weights: Array  #: w, (n,).
+    cells: Cells  #: The bin of every row at the finest scale, (n,), 0..K−1.
     merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
 
-    @property
-    def by_blocks(self) -> bool:  # type: ignore[override]
-        """Where bins are few; else the sums of all draws would take long to add up."""
-        return self.n_cells <= _FEW_CELLS
-
     @cached_property
-    def scores(self) -> _WithSquares:
-        """Σ r and Σ r² of every bin."""
-        residuals = Steps.of_event(self.chances, self.weights, self.cells, self.n_cells)
+    def _scores(self) -> tuple[Steps, Steps]:
+        """Scores r and r² of every bin of the finest scale."""
         p, w = self.chances, self.weights**2
-        return _WithSquares(residuals, replace(residuals, base=w * p**2, steps=w * (1.0 - 2.0 * p)))
+        residuals = Steps.of_event(p, self.weights, self.cells, int(self.cells.max()) + 1)
+        return residuals, replace(residuals, base=w * p**2, steps=w * (1.0 - 2.0 * p))
 
     @cached_property
-    def fixed(self) -> Array:
-        """Rows (or their weights), Σ v and Σ v² of all bins, (3, K)."""
+    def _scales(self) -> list[tuple[Cells | None, Array, float]]:
+        """Of every scale which finer bins begin its bins, 1/n_b, and the deviation of U."""
         variances = self.weights**2 * self.chances * (1.0 - self.chances)
-        values = (self.weights, variances, variances**2)
-        return np.stack([np.bincount(self.cells, each, self.n_cells) for each in values])
-
-    @property
-    def resolution(self) -> float:
-        """Rounding of a standardised sum, of some of very many rows."""
-        return ROUNDING * float(np.sqrt(len(self.chances)))
-
-    def _scales(self, fixed: Array) -> list[_Scale]:
-        found = []
+        summed = (self.weights, variances, variances**2)
+        fixed, found = np.stack([np.bincount(self.cells, each) for each in summed]), []
         for starts in (None, *self.merges):
             fixed = _merged(fixed, starts)
             sizes, variances, squares = fixed
             shares, whole = 1.0 / np.where(sizes > 0.0, sizes, 1.0), variances**2
             pairs = np.where(whole - squares > _CANCELLED * whole, whole - squares, 0.0)
-            found.append(_Scale(starts, shares, float(np.sqrt(2.0 * np.sum(pairs * shares**2)))))
+            found.append((starts, shares, float(np.sqrt(2.0 * np.sum(pairs * shares**2)))))
         return found
 
-    @cached_property
-    def _here(self) -> list[_Scale]:
-        return self._scales(self.fixed)
+    @property
+    def resolution(self) -> float:
+        """Rounding of a standardised sum."""
+        return ROUNDING * float(np.sqrt(len(self.chances)))
 
-    def reduce(self, sums: Array, fixed: Array) -> Array:
-        sums, own = np.hsplit(sums, 2)
-        return _largest(self._here if fixed is self.fixed else self._scales(fixed), sums, own)
-
-    def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
-        """Take U over pairs of different clusters."""
-        merged, scales, own = sparse.csr_array(found.turned), self._scales(found.fixed), list[Array]()
-        for starts, _, _ in scales:
-            if starts is not None:  # a 1 in every column, in the row of its bin
-                bins = np.searchsorted(starts, np.arange(merged.shape[1]), side="right") - 1
-                merged = merged @ sparse.csr_array((np.ones(len(bins)), (np.arange(len(bins)), bins)))
-            own.append(np.asarray(merged.multiply(merged).sum(axis=0), dtype=np.float64).ravel())
-        finish: Callable[[Array], Array] = partial(_largest, scales, own=own)
-        return signed_sums(found.turned, finish, even=True, rounding=self.resolution)
-
-
-class _Scale(NamedTuple):
-    starts: Cells | None  #: Which bins of the next finer scale begin a bin of this one.
-    shares: Array  #: 1/n_b.
-    deviation: float  #: Of U.
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        (sums, own), found = (each.sums(labels) for each in self._scores), np.full(len(labels), -np.inf)
+        for starts, shares, deviation in self._scales:
+            sums, own = _merged(sums, starts), _merged(own, starts)
+            errors = (sums**2 - own) @ shares
+            if deviation > 0.0:
+                np.maximum(found, errors / deviation, out=found)
+            else:
+                found[errors > _IMPOSSIBLE] = np.inf
+        return np.where(found == -np.inf, 0.0, found)
 
 
 def _merged(values: Array, starts: Cells | None) -> Array:
     return values if starts is None else np.add.reduceat(values, starts, axis=-1)
-
-
-def _largest(scales: list[_Scale], sums: Array, own: Array | list[Array]) -> Array:
-    """Return the largest U/√Var U of sums (B, K), less what pairs i = j add.
-
-    These are (B, K) as well; or known for every scale, no label that cannot be among them.
-    """
-    found = np.full(len(sums), -np.inf)
-    for number, (starts, shares, deviation) in enumerate(scales):
-        sums = _merged(sums, starts)
-        own, left = (own, own[number]) if isinstance(own, list) else (_merged(own, starts),) * 2
-        errors = (sums**2 - left) @ shares
-        if deviation > 0.0:
-            np.maximum(found, errors / deviation, out=found)
-        elif not isinstance(own, list):
-            found[errors > _IMPOSSIBLE] = np.inf
-    return np.where(found == -np.inf, 0.0, found)

@@ -50,7 +50,7 @@ class _OfSums(Null):
 
     requires = (
         "sums, paths or pairs of residuals (every statistic but 'cox', 'ece_sweep', 'mcb_brier', "
-        "'mcb_log' and functions of your own)"
+        "'mcb_log', 't_cal' and functions of your own)"
     )
     of_clusters = True
 

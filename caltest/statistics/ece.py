@@ -353,8 +353,7 @@ class SmoothECE(Listed, row="smooth_ece"):
 # ------------------------------------------------------------------ bins of many scales
 
 
-_HALVINGS = 19  # bins of the finest scale are no more than 2¹⁹,
-_HALVINGS_IN_PARTS = 10  # and 1024 where rows come a part at a time: the sums of all draws are held
+_HALVINGS = 19  # bins of the finest scale are no more than 2¹⁹
 
 
 @options()
@@ -389,8 +388,7 @@ class TCal(Listed, row="t_cal"):
     -----
     The source takes bins of equal width (of full vectors, cubes), and rejects if U exceeds a threshold
     at any scale, each at its share of the level. With equal numbers of rows no bin is empty where
-    scores crowd, and the maximum has one exact null. Of a file that is read a block at a time, bins are
-    those of a sample of its rows, 1024 at most.
+    scores crowd, and the maximum has one exact null.
 
     References
     ----------
@@ -411,30 +409,16 @@ class TCal(Listed, row="t_cal"):
 
     reported = ("min_rows",)
 
-    def fitted(self, predictions: Rows) -> Self:
-        """Of parts, take bins of equal mass of a sample of the scores: all are too many to sort."""
-        scores = self.probability(predictions)
-        if predictions.part_of is None:
-            return self
-        rows, weights = predictions.part_of.rows, predictions.weights
-        return changed(self, _fit=self._edges_of(scores, rows, _HALVINGS_IN_PARTS, weights))
-
     def given(self, predictions: Rows) -> MultiscaleBins:
         """Fix the predictions and their bins."""
         scores, weights = self.probability(predictions), predictions.weights
-        edges = self._fit or self._edges_of(scores, len(scores), _HALVINGS, weights)
-        finest = edges[0]
-        steps = pairwise(edges)
-        merges = [np.append(0, np.searchsorted(finer, coarser) + 1) for finer, coarser in steps]
-        cells, whole = np.searchsorted(finest, scores, side="left"), predictions.whole.total
-        return MultiscaleBins(scores, cells, len(finest) + 1, weights, whole, tuple(merges))
-
-    def _edges_of(self, scores: Array, n: int, most: int, weights: Array) -> tuple[Array, ...]:
-        """Return the inner edges of the bins of n rows, scale by scale, the finest first."""
-        halvings = min(max((n // self.min_rows).bit_length() - 1, 0), most)
+        halvings = min(max((len(scores) // self.min_rows).bit_length() - 1, 0), _HALVINGS)
         order = np.argsort(scores, kind="stable")
-        ordered = scores[order], weights[order]
-        return tuple(EqualMass(2**s).edges_of(*ordered)[1:-1] for s in range(halvings, -1, -1))
+        ordered, scales = (scores[order], weights[order]), range(halvings, -1, -1)
+        edges = [EqualMass(2**s).edges_of(*ordered)[1:-1] for s in scales]
+        merges = (np.append(0, np.searchsorted(*each) + 1) for each in pairwise(edges))
+        cells = np.searchsorted(edges[0], scores, side="left")
+        return MultiscaleBins(scores, weights, cells, tuple(merges))
 
 
 # ------------------------------------------------------------------ scan

@@ -91,7 +91,7 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
     event("max_bin", ALONG, "bins", "residual", "largest z", "", "largest standardised error of a bin",
         monotone=True, sided="side"),
     event("t_cal", ALONG, "bins of all scales", "residual", "largest square", "Lee et al. 2023",
-        "largest standardised squared error over bins of many scales", of_parts=True),
+        "largest standardised squared error over bins of many scales"),
     row("ecd", CONFIDENCE, "everywhere", "log score", "mean", "Sumler et al. 2025",
         "entropic calibration difference, overconfident above 0",
         alternatives=SIGNED, laws=(Classes, Predictive), of_parts=True),
