@@ -413,7 +413,8 @@ class MultiscaleBins(base.Form):
         """Of every scale which finer bins begin its bins, 1/n_b, and the deviation of U."""
         variances = self.weights**2 * self.chances * (1.0 - self.chances)
         summed = (self.weights, variances, variances**2)
-        fixed, found = np.stack([np.bincount(self.cells, each) for each in summed]), []
+        fixed: Array = np.stack([np.bincount(self.cells, each) for each in summed])
+        found = list[tuple[Cells | None, Array, float]]()
         for starts in (None, *self.merges):
             fixed = _merged(fixed, starts)
             sizes, variances, squares = fixed
