@@ -18,13 +18,7 @@ from caltest.auditing import options as usual
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
-from caltest.auditing.groups import (
-    by_prediction,
-    functions_of_members,
-    known_before,
-    notes_on,
-    read_groups,
-)
+from caltest.auditing.groups import by_prediction, known_before, notes_on, read_groups
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
@@ -284,19 +278,18 @@ def audit(
     numbers = sample_of_law(probs, labels, **reading)
     of_classes = numbers is None
     whole, called = named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
-    given_rows, whole = whole.rows, without_zeros(whole)
+    n_given, whole = whole.rows.n_samples, without_zeros(whole)
     law: Any = whole.rows.law
     if of_times:
         law.event, law.time_unit = event or law.event, time_unit
         called = law.event
     options = Options.of(law, **asked)
     beside = {name: given[name] for name in ("probs", "labels", "weights", "clusters")}
-    groupings = read_groups(groups, given_rows.n_samples, whole.rows.places, **beside)
-    by_members = functions_of_members(groupings, given_rows.law, given_rows.weights)
+    groupings = read_groups(groups, n_given, whole.rows.places, **beside)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
     of_names = (doubt for each in groupings for doubt in each.doubts)
-    doubts = (*afterwards, *by_members, *of_names, *premises_of(whole))
+    doubts = (*afterwards, *of_names, *premises_of(whole))
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         columns = [each.column for each in groupings]

@@ -22,7 +22,7 @@ from caltest.data import Sample
 from caltest.data.containers import cells_of, check_distinct, check_named, name_of, native_of
 from caltest.data.premises import NO_CHANCE, chance_of_function, targets
 from caltest.exceptions import InputError, Premise, Row
-from caltest.laws import Law, Pool, Pools, Predictive
+from caltest.laws import Predictive
 from caltest.spelling import column_of, different, is_missing, number_of
 
 Places: TypeAlias = NDArray[np.intp]
@@ -133,65 +133,6 @@ def _cut(numbers: NDArray[np.float64], parts: int) -> tuple[NDArray[np.float64],
     ordered = np.sort(numbers)
     last = np.unique(ordered[-(-np.arange(1, parts + 1) * len(ordered) // max(parts, 1)) - 1])
     return np.append(ordered[0], ordered[np.searchsorted(ordered, last[:-1], "right")]), last
-
-
-_SUMMARIES: Mapping[str, Any] = {
-    "mean": np.mean,
-    "spread": np.std,
-    "smallest": np.min,
-    "largest": np.max,
-    "median": np.median,
-    "range": np.ptp,
-    "interquartile range": lambda values, axis: np.subtract(
-        *np.quantile(values, [0.75, 0.25], axis=axis)
-    ),
-}
-
-
-def functions_of_members(
-    groupings: Iterable[Grouping], law: Law, weights: NDArray[np.float64]
-) -> tuple[Premise, ...]:
-    """Ask of columns that sort rows exactly by what their members are whether they were computed so.
-
-    A column that is only associated with the members (a season, a lead time) has about as many
-    exceptions along a summary of half of the members as along that of all, 1.4 times for a mean: with
-    the 20 or more that are asked for, none by all of them has a chance below e^-10. A computed column
-    loses its exactness with half of the members. Values that are few or far apart lose nothing.
-    """
-    if not isinstance(law, Pool | Pools) or law.members is None:
-        return ()
-    values, weights = (
-        law.members.reshape(*law.members.shape[:2], -1)[weights > 0.0],
-        weights[weights > 0.0],
-    )
-    found = dict[str, str]()  # by column, the first summary that sorts rows so
-    n, size = values.shape[:2]
-    columns = {f"Column {shown_column(each.column)!r} of groups": each.member for each in groupings}
-    columns["The column of weights"] = np.searchsorted(_cut(weights, _TENTHS)[1], weights)
-    rng = np.random.default_rng(0)
-    rows, some = rng.permutation(n), rng.permutation(size)[: (size + 1) // 2]
-    for name, summary in _SUMMARIES.items():
-        # Equal ones are in a random order, and those that are equal by half in that by all.
-        whole = rows[np.argsort(summary(values[rows], axis=1), axis=0, kind="stable")]
-        half = np.take_along_axis(summary(values[:, some], axis=1), whole, 0)
-        half = np.take_along_axis(whole, np.argsort(half, axis=0, kind="stable"), 0)
-        for column, member in columns.items():
-            fewest = np.count_nonzero(np.bincount(member)) - 1
-            by_all, by_half = (
-                (np.diff(member[order], axis=0) != 0).sum(axis=0) - fewest for order in (whole, half)
-            )
-            if (by_half >= 20 * np.maximum(by_all, 1)).any():
-                found.setdefault(column, name)
-    return tuple(
-        Premise(
-            "groups known apart from the members",
-            f"{column} sorts rows by the {name} of their members. If it was computed from them, no "
-            "error found by it counts: with the outcome left out, calibrated ensembles look wrong",
-            "look then at the groups by predicted level and spread, which are of members and outcome "
-            "together; if it was not, nothing has to be done",
-        )
-        for column, name in found.items()
-    )
 
 
 def _cells(column: object, what: str) -> list[Any]:
