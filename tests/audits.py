@@ -9,7 +9,7 @@ import caltest
 from caltest import auditing
 from caltest.auditing.diagrams import histogram
 from caltest.auditing.limits import Wanted, rows_needed
-from caltest.auditing.sizes import Design, Family, binned_error, cut
+from caltest.auditing.sizes import Design, Family, binned_error, cut, error_of_mean
 from caltest.bounds.intervals import mean_bounds
 
 DRAWS = 199
@@ -50,7 +50,8 @@ def view(lens, event, of, scores, labels, family, place=None):
     """A view of such predictions and labels, with its intervals and pictures."""
     if event is None:
         return auditing.View(lens, None, of, len(scores))
-    low, high = family.interval(float(scores.mean()), len(scores), int(labels.sum()))
+    counts = len(scores), int(labels.sum()), family.of_view
+    low, high = error_of_mean(float(scores.mean()), *counts)
     parts = family.parts(scores, labels, cut(scores, of is None), Design(np.ones(len(scores))))
     bins = np.array_split(np.arange(len(scores)), 8)
     predicted = np.array([scores[rows].mean() for rows in bins])
@@ -98,8 +99,10 @@ def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
             events = np.array([float(round(each.rows * each.observed))])
             ends = mean_bounds(np.array([float(each.rows)]), events, alpha)
             errors = (each.predicted - float(end[0]) for end in reversed(ends))
-            own = limit.of_own(each.predicted, *errors)
-            if own["inside"] is False:
+            low, high = errors
+            inside = limit.place(each.predicted, low, high) == "inside" if limit else None
+            own = {"own_low": low, "own_high": high, "inside": inside}
+            if inside is False:
                 wanted = [Wanted(each.predicted, 1.0, False)]
                 (needed,) = rows_needed(wanted, limit, alpha, 0.8 ** (1.0 / len(wholes)))
         found.append(replace(each, rows_needed=needed, **own))
@@ -220,10 +223,11 @@ def binary(error=-0.08, rows=8000, columns=("sex", "age"), **changes):
         for parent in each.group.parents() if each.group else ():
             left = masks[parent] & ~masks[each.group]
             means = float(scores[left].mean()), float(labels[left].mean())
-            ends = family.interval(means[0], int(left.sum()), round(means[1] * left.sum()))
-            rest = auditing.Rest(
-                each.lens, each.group, parent, int(left.sum()), *means, *ends, 1.0, False
-            )
+            counts = int(left.sum()), round(means[1] * left.sum()), family.of_view
+            ends = error_of_mean(means[0], *counts)
+            names = ("predicted", "observed", "low", "high")
+            sized = dict(zip(names, (*means, *ends), strict=True))
+            rest = auditing.Rest(each.lens, each.group, parent, int(left.sum()), False, **sized)
             p = chance(rest, 40.0)
             rests.append(replace(rest, adjusted_pvalue=p, found=p <= 0.05))
     settings = {"groups": columns, "rests": tuple(rests)}

@@ -10,7 +10,7 @@ from support import some_fast
 
 import caltest
 from caltest import InputError
-from caltest.auditing.sizes import Design
+from caltest.auditing.sizes import Design, enough_clusters
 from caltest.bounds.intervals import error_bounds
 
 SMALL = {"n_resamples": 99, "rng": 1}
@@ -141,9 +141,9 @@ def test_from_twenty_shared_events_on_intervals_are_those_of_sums():
     """Predictions decide: of 250 pairs, 25 are expected to have the event if they share it."""
     p, labels = np.full(500, 0.1), np.zeros(500, dtype=int)
     design = Design(np.ones(500), np.arange(500) // 2)
-    by_t = [design.by_t(rate * p, level) for rate, level in ((0.79, 0.05), (1, 0.05), (9, 0.0065))]
-    assert by_t == [False, True, True]
-    assert not any(design.by_t(p, level) for level in (0.0063, 0.0004))
+    for rate, level, by_t in ((0.79, 0.05, False), (1, 0.05, True), (9, 0.0065, True)):
+        assert (design.carried(rate * p) >= enough_clusters(level)) is by_t
+    assert not any(design.carried(p) >= enough_clusters(level) for level in (0.0063, 0.0004))
     labels[:40] = 1
     wide = np.diff(design.interval(p, labels, 0.025)[2:])
     low, high = design.interval(p, labels, 0.025, by_t=True)[2:]

@@ -306,8 +306,9 @@ def test_words(wrong):
 
 
 def test_words_of_a_finding(wrong):
+    ends = {"low": -0.085, "high": -0.036, "direction": "under"}
     view = auditing.View(
-        "class:0", "the label is 'cat'", None, 1000, 0.10, 0.16, -0.085, -0.036, "under"
+        "class:0", "the label is 'cat'", None, 1000, predicted=0.10, observed=0.16, **ends
     )
     check = auditing.Check(view, "ks", "x", 0.1, None, 0.001, (0.0, 0.01), 0.01, True)
     assert words.finding(check, wrong) == (
@@ -352,6 +353,6 @@ def test_what_is_told_of_a_group():
     assert group.parents() == (auditing.Group.of(age="65 and over"), auditing.Group.of(sex="F"))
     assert auditing.Group.of(sex="F").parents() == (None,)
     rest = auditing.Rest(
-        "canonical", group, group.parents()[0], 100, 0.25, 0.125, 0.0, 0.25, 0.5, False
+        "canonical", group, group.parents()[0], 100, False, predicted=0.25, observed=0.125
     )
     assert rest.error == 0.125

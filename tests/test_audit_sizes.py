@@ -11,7 +11,7 @@ from support import binomial_limits, some_fast
 
 import caltest
 from caltest import InputError, auditing
-from caltest.auditing.sizes import Family, binned_error, cut
+from caltest.auditing.sizes import Family, binned_error, cut, error_of_mean
 from caltest.bounds.intervals import mean_bounds
 from caltest.pvalues import evidence_of_draws, reaching
 from caltest.text import sizes
@@ -51,7 +51,7 @@ def test_an_interval_by_hand(events):
     level = 0.8 * 0.05 / (2 * 4)
     assert family.of_view == pytest.approx(level)
     assert family.of_part == pytest.approx(0.2 * 0.05 / (2 * 10))
-    low, high = family.interval(0.4, n, events)
+    low, high = error_of_mean(0.4, n, events, family.of_view)
     least, most = 0.4 - high, 0.4 - low
     if events > 1:
         assert binom.sf(events - 1, n, least) == pytest.approx(level)
@@ -74,17 +74,16 @@ def test_one_family_of_all_views_and_parts():
     for view in sized:
         rows = slice(None) if view.group is None else np.arange(1000) % 3 == int(view.group.value)
         events = int(labels[rows].sum())
-        assert (view.low, view.high) == family.interval(view.predicted, view.rows, events)
-        own = Family(0.1, 0.0).interval(view.predicted, view.rows, events)
-        assert (view.own_low, view.own_high) == own  # at 80%
+        counts = view.predicted, view.rows, events
+        assert (view.low, view.high) == error_of_mean(*counts, family.of_view)
+        assert (view.own_low, view.own_high) == error_of_mean(*counts, 0.1)  # at 80%
         for part in view.parts:
             inside = (p[rows] >= part.start) & (p[rows] <= part.end)
             assert inside.sum() == part.rows
             assert part.predicted == pytest.approx(p[rows][inside].mean())
             assert part.observed == labels[rows][inside].mean()
-            one = Family(family.of_part, 0.0).interval(
-                part.predicted, part.rows, int(labels[rows][inside].sum())
-            )
+            events = int(labels[rows][inside].sum())
+            one = error_of_mean(part.predicted, part.rows, events, family.of_part)
             assert (part.low, part.high) == pytest.approx(one)
 
 

@@ -12,7 +12,7 @@ from audited import LIGHT, calibrated, one_bad_group
 from support import binomial_limits, dirichlet, labels_from
 
 import caltest
-from caltest import InputError, auditing, report
+from caltest import auditing, report
 from caltest.auditing import diagrams
 from caltest.auditing.story import explains_zeros, finds_mean
 from caltest.pvalues import CORRECTIONS
@@ -140,7 +140,8 @@ def test_words_follow_the_findings(wrong):
     loud = replace(quiet, checks=(replace(kernel, view=shaped, statistic="ecd"),), views=(shaped,))
     assert loud.headline == ("The model is overconfident: its probabilities are too extreme.")
     assert "by temperature scaling. Tried by cross-fitting" in " ".join(advice(loud))
-    top = auditing.View("top_label", "the top class is right", None, 1000, 0.80, 0.79, -0.03, 0.05)
+    means = {"predicted": 0.80, "observed": 0.79, "low": -0.03, "high": 0.05}
+    top = auditing.View("top_label", "the top class is right", None, 1000, **means)
     noise = replace(quiet, checks=(replace(check, view=top, statistic="ks", found=True),), views=(top,))
     assert noise.worst is None
     assert noise.headline == (
@@ -165,10 +166,8 @@ def test_classes_that_are_listed_are_named(wrong):
     check, alone = wrong.checks[0], {"rests": (), "recalibration": None}
     whole = auditing.View("canonical", None, None, 100, adjusted_pvalue=0.01)
     ends = {"low": -0.17, "high": -0.12, "direction": "under", "adjusted_pvalue": 0.01}
-    off = [
-        auditing.View(f"class:{k}", f"the label is class {k}", None, 1000, 0.3, 0.45, **ends)
-        for k in (1, 2)
-    ]
+    ends |= {"predicted": 0.3, "observed": 0.45}
+    off = [auditing.View(f"class:{k}", f"the label is class {k}", None, 1000, **ends) for k in (1, 2)]
     found = (
         replace(check, view=whole, statistic="skce_uq", found=True),
         *(replace(check, view=each, statistic="ks", found=True) for each in off),
@@ -544,8 +543,6 @@ def test_plain_data_of_a_changed_audit(wrong):
     copied = replace(wrong, checks=tuple(replace(c, view=replace(c.view)) for c in wrong.checks))
     assert copied.to_dict() == wrong.to_dict()
     assert str(copied) == str(wrong)
-    with pytest.raises(InputError, match=r"looks at 'canonical'.*not among the audit's views"):
-        replace(wrong, views=wrong.views[1:]).to_dict()
 
 
 def test_what_cannot_be_ruled_out_counts_what_groups_leave():

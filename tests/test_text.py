@@ -14,10 +14,21 @@ from caltest.story import Story
 from caltest.text import laid_out, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
-TOP = auditing.View("top_label", "the top class is right", None, 900, 0.91, 0.84, 0.03, 0.11, "over")
+TOP = auditing.View(
+    "top_label", "the top class is right", None, 900, predicted=0.91, observed=0.84, low=0.03,
+    high=0.11, direction="over",
+)  # fmt: skip
 NORTH = auditing.View("top_label", "", auditing.Group.of(region_of_the_world="north"), 100)
 CROSSED = replace(NORTH, group=auditing.Group.of(region_of_the_world="north", sex="F"))
-RISK = auditing.View("canonical", "the label is 'readmission'", None, 900, 0.02, 0.01, direction="over")
+RISK = auditing.View(
+    "canonical",
+    "the label is 'readmission'",
+    None,
+    900,
+    predicted=0.02,
+    observed=0.01,
+    direction="over",
+)
 
 WRITTEN = [
     (summaries.at_most, (0.05201,), "5.3"),

@@ -10,7 +10,7 @@ from scipy.stats import binom
 from support import some_fast
 
 import caltest
-from caltest.auditing.sizes import Design
+from caltest.auditing.sizes import Design, enough_clusters
 from caltest.bounds.intervals import error_bounds
 
 
@@ -203,7 +203,7 @@ def missed(design, seed, level):
     codes = np.arange(len(true)) if how.clusters is None else how.clusters
     labels = (rng.random(codes.max() + 1)[codes] < true).astype(int)
     error = np.average(stated - true, weights=how.weights)
-    *_, low, high = how.interval(stated, labels, level, how.by_t(stated, level))
+    *_, low, high = how.interval(stated, labels, level, how.carried(stated) >= enough_clusters(level))
     return not low <= error <= high
 
 
@@ -281,7 +281,7 @@ def test_either_end_of_an_interval_of_t_misses_as_rarely_as_said(shared):
     for _ in range(400):
         true = rng.uniform(0.2, 0.8, len(codes))
         cause = np.where(rng.random(len(codes)) < shared, rng.random(50)[codes], rng.random(len(codes)))
-        assert design.by_t(true, 0.05)
+        assert design.carried(true) >= enough_clusters(0.05)
         *_, low, high = design.interval(true, (cause < true).astype(int), 0.05, True)
         missed += low > 0.0, high < 0.0
     assert missed.max() <= binom.ppf(0.999, 400, 0.05)
@@ -313,7 +313,7 @@ def test_rows_of_opposite_errors_do_not_shorten_an_interval():
     cluster, labels = np.repeat(np.arange(100), 2), np.tile([0, 1], 100)  # one event in every cluster
     p = np.full(200, 0.5)
     design = Design(np.ones(200), cluster)
-    assert design.by_t(p, 0.02)
+    assert design.carried(p) >= enough_clusters(0.02)
     *_, low, high = design.interval(p, labels, 0.02, True)
     assert high - low > 2 * 2.0 * np.sqrt(0.25 / 200)
 

@@ -28,6 +28,7 @@ from scipy.special import ndtr
 
 import caltest
 from caltest.auditing.sizes import Design as Rows
+from caltest.auditing.sizes import enough_clusters
 from validation import _sizes, copies
 from validation._cells import Options, Row, Table, batches, spread
 from validation._sizes import BLOCK, LABELS, LEVELS, ONE, RESAMPLES, SIGNS, Cell, Data
@@ -249,7 +250,7 @@ def interval_ends(
     labels, design = (ndtr(cause) < true).astype(int), Rows(weights, codes)
     error, found = float(weights @ (stated - true) / weights.sum()), list[float]()
     for side in SIDES:
-        by_t = design.by_t(stated, side)
+        by_t = design.carried(stated) >= enough_clusters(side)
         *_, low, high = design.interval(stated, labels, side, by_t)
         exact = design.interval(stated, labels, side)
         found += [by_t, low > error, high < error, high - low, exact[3] - exact[2]]

@@ -14,7 +14,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,11 +50,6 @@ class Limit(NamedTuple):
         if predicted - low < least or predicted - high > most:
             return "beyond"
         return "inside" if least <= predicted - high and predicted - low <= most else "across"
-
-    def of_own(self, predicted: float, low: float, high: float) -> dict[str, Any]:
-        """Return a view's own interval, and whether it is inside; None without a limit."""
-        inside = self.place(predicted, low, high) == "inside" if self else None
-        return {"own_low": low, "own_high": high, "inside": inside}
 
     def exceeded(self, predicted: float, error: float) -> bool:
         """Say whether an error, as a number, is beyond the limit; never without one."""

@@ -162,6 +162,10 @@ class Audit(Result):
     ('top_label', 0.85, 0.71, 'over')
     """
 
+    derived = (
+        "verdict", "headline", "rejected", "at_most", "n_checks", "rows_needed", "could_miss",
+    )  # fmt: skip
+
     pvalue: float
     alpha: float
     materiality: float | None
@@ -400,28 +404,15 @@ class Audit(Result):
         ----------
         draws
             Whether ``null_distribution`` is there too. Default False: it is long.
-
-        Raises
-        ------
-        InputError
-            If a check is of a view that is not among ``views``.
         """
         import scipy
 
         versions = {"python": platform.python_version()}
         versions |= {"numpy": np.__version__, "scipy": scipy.__version__}
         data: dict[str, Any] = {"caltest": __version__, "versions": versions}
-        data |= {name: getattr(self, name) for name in _PLAIN}
-        if draws:
-            data["null_distribution"] = self.null_distribution
-        place = {view.key: number for number, view in enumerate(self.views)}
-        for check in self.checks:
-            if check.view.key not in place:
-                where = f" in {check.view.group.label!r}" if check.view.group else ""
-                raise InputError(
-                    f"a check by {check.statistic!r} looks at {check.view.lens!r}{where}, which is not "
-                    "among the audit's views; put its view there too."
-                )
+        data |= dict.fromkeys(self.derived)
+        data |= self._plain(*_APART, *(() if draws else ("null_distribution",)))
+        place = {of.id: k for every in (self.views, self.rests) for k, of in enumerate(every)}
 
         def sized(of: Sized) -> dict[str, Any]:
             return {**plain(of), "error": of.error}
@@ -430,14 +421,11 @@ class Audit(Result):
             names = ("view", "predicted", "error")
             return [dict(zip(names, (place[key], *own), strict=True)) for key, *own in remedy.left]
 
-        numbers = {rest.id: number for number, rest in enumerate(self.rests)}
-
         def found_of(each: Any) -> Any:
             """Return findings and steps as plain data, which point to views and rests."""
             if isinstance(each, Finding):
                 where, part = each.of, each.part
-                view = place[where.key] if isinstance(where, View) else None
-                rest = numbers[where.id] if isinstance(where, Rest) else None
+                view, rest = (place[where.id] if isinstance(where, of) else None for of in (View, Rest))
                 places = {"view": view, "rest": rest, "part": part and [part.of, part.place]}
                 return {"kind": each.kind, **places, "side": each.side, "place": each.place}
             if isinstance(each, Step):
@@ -447,17 +435,17 @@ class Audit(Result):
             return [found_of(one) for one in each] if isinstance(each, list | tuple) else each
 
         told = ("found", "subject", "whole", "opposite", "others", "unsettled", "steps")
-        data |= {
-            "story": {name: found_of(getattr(self.story, name)) for name in told},
-            "worst": None if self.worst is None else place[self.worst.key],
-            "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
-            "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
-            "rests": list(map(sized, self.rests)),
-            "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
-        }
-        data |= {name: getattr(self, name) for name in _PARTS}
-        found: dict[str, Any] = plain(data)
-        return found
+        data |= plain(
+            {
+                "story": {name: found_of(getattr(self.story, name)) for name in told},
+                "worst": None if self.worst is None else place[self.worst.key],
+                "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
+                "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
+                "rests": list(map(sized, self.rests)),
+                "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
+            }
+        )
+        return data
 
 
 def gate_of(fail_on: str | None, limited: bool) -> FailOn:
@@ -475,14 +463,8 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
     return on  # type: ignore[no-any-return]
 
 
-_PLAIN = (
-    "verdict", "headline", "pvalue", "alpha", "rejected", "materiality", "materiality_ratio", "at_most",
-    "tolerance", "rounding", "correction", "confidence", "n_samples", "n_classes", "classes", "event",
-    "about", "lenses", "groups", "n_checks", "n_resamples", "seed", "statistic", "call", "warnings",
-    "premises", "impossible", "clusters", "effective_n", "sampled", "unseen", "rows_needed",
-    "guaranteed", "could_miss", "time_unit",
-)  # fmt: skip
-_PARTS = ("skipped", "sensitivity", "usual", "units", "posterior", "times")
+#: Fields that plain data have in other words, or not at all.
+_APART = ("views", "checks", "rests", "remedies", "recalibration", "zeros", "rows_in_all")
 _OF_CHECKS = (
     "lens", "event", "column", "group", "rows", "statistic", "value", "expected_low", "expected_high",
     "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found",

@@ -177,10 +177,6 @@ class Design:
         """Return the same, by which intervals are of t; 0 where none is."""
         return 0.0 if self.several is None or self.guaranteed else self.effective(chances)
 
-    def by_t(self, chances: Array, level: float) -> bool:
-        """Whether enough clusters carry the mean error of a view for an interval of t."""
-        return self.carried(chances) >= enough_clusters(level)
-
     def units(self, chances: Array) -> float:
         """Return how many clusters there are in effect, by the variance if rows share everything."""
         each = np.diff(self._table(chances))[:, 0] * np.sqrt(chances * (1.0 - chances))
@@ -220,7 +216,7 @@ class Design:
             below, above = ends_by_t(self, values, whole, level, self.units(chances))
             low, high = max(error - below, predicted - 1.0), min(error + above, predicted)
         elif codes is None and each.min() == each.max() and self.kept is None:
-            low, high = _errors(predicted, len(each), float(labels.sum()), level)
+            low, high = error_of_mean(predicted, len(each), float(labels.sum()), level)
         else:
             low, high = error_bounds(scores, labels, level, self.weights, self.kept, codes)
         by = self.stretch
@@ -324,10 +320,6 @@ class Family(NamedTuple):
         view = _OF_VIEWS * alpha / (2 * max(n_views, 1))
         return cls(min(view, LARGEST_LEVEL), min(part, LARGEST_LEVEL))
 
-    def interval(self, predicted: float, rows: int, events: int) -> tuple[float, float]:
-        """Return the interval of a view's mean error, predicted less true rate."""
-        return _errors(predicted, rows, events, self.of_view)
-
     def parts(
         self, scores: Array, labels: NDArray[np.integer], where: Cut, design: Design
     ) -> tuple[Part, ...]:
@@ -342,7 +334,8 @@ class Family(NamedTuple):
         return tuple(found)
 
 
-def _errors(predicted: float, rows: int, events: float, level: float) -> tuple[float, float]:
+def error_of_mean(predicted: float, rows: int, events: float, level: float) -> tuple[float, float]:
+    """Return the interval of a mean error, predicted less true rate, of rows that count alike."""
     (least,), (most,) = mean_bounds(np.array([float(rows)]), np.array([float(events)]), level)
     return predicted - float(most), predicted - float(least)
 
@@ -373,11 +366,6 @@ class Sizes:
     family: Family
     cuts: dict[Look, Cut]
     limit: Limit
-
-    @property
-    def adds_up(self) -> bool:
-        """Whether what is counted in a group and in all says what is left of it."""
-        return self.design.plain
 
     @property
     def own_level(self) -> float:
@@ -421,8 +409,10 @@ class Sizes:
 
     def facts(self, predicted: float, observed: float, joint: Any, own: Any) -> dict[str, Any]:
         """Return a mean error with both intervals, and whether it is inside; None without a limit."""
-        means = {"predicted": predicted, "observed": observed, "low": joint[0], "high": joint[1]}
-        return means | self.limit.of_own(predicted, *own)
+        means = {"predicted": predicted, "observed": observed}
+        names = "low", "high", "own_low", "own_high"
+        inside = self.limit.place(predicted, *own) == "inside" if self.limit else None
+        return means | dict(zip(names, (*joint, *own), strict=True)) | {"inside": inside}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
@@ -446,12 +436,13 @@ class Sizes:
     ) -> Rest:
         """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
         part, whole = views[left.look], views[left.parent]
-        if self.adds_up and left.look.scope.shown.see_open is None:
+        scope = left.look.scope  # of a censored one the whole and a group do not say what is left
+        if self.design.plain and not scope.censored and scope.shown.see_open is None:
             both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
             means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
             predicted, observed = (min(max(mean, 0.0), 1.0) for mean in means)
             given = predicted, left.rows, round(observed * left.rows)
-            ends = (_errors(*given, level) for level in (self.family.of_view, self.own_level))
+            ends = (error_of_mean(*given, level) for level in (self.family.of_view, self.own_level))
             sized = self.facts(predicted, observed, *ends)
         else:
             sized = self.of_mean(left.remaining, left.remaining.sample(labels), labels)

@@ -232,11 +232,6 @@ class SizesOfTimes(Sizes):
         family = Family.of(options.alpha, len(risks), STRATA * len(times))
         return cls(Design.of(rows, None), options.alpha, family, {}, options.limit, risks)
 
-    @property
-    def adds_up(self) -> bool:
-        """What is known of a group and of the whole does not say what is known of the rest."""
-        return False
-
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error, parts, and events seen and expected."""
         risk = self.risks[_key(look)]

@@ -346,6 +346,11 @@ class Horizon:
 class SizedRows(Sized):
     """What views, and what groups leave of others, have in common: see :class:`View`."""
 
+    predicted: float | None = None
+    observed: float | None = None
+    low: float | None = None
+    high: float | None = None
+    adjusted_pvalue: float = 1.0
     exact: bool = True
     could_miss: float | None = None
     inside: bool | None = None
@@ -430,15 +435,10 @@ class View(SizedRows):
     event: str | None
     group: Group | None
     rows: int
-    predicted: float | None = None
-    observed: float | None = None
-    low: float | None = None
-    high: float | None = None
     direction: Side | None = None
     shape: Side | None = None
     at_least_over: float | None = None
     at_least_under: float | None = None
-    adjusted_pvalue: float = 1.0
     class_index: int | None = None
     parts: tuple[Part, ...] = field(default=(), repr=False)
     binned_error: tuple[float, float, float] | None = None
@@ -494,17 +494,7 @@ class Rest(SizedRows):
     group: Group
     parent: Group | None
     rows: int
-    predicted: float
-    observed: float
-    low: float
-    high: float
-    adjusted_pvalue: float
     found: bool
-
-    @property
-    def key(self) -> tuple[str, Group | None]:
-        """Lens and parent: the key of the view of which it is the rest."""
-        return self.lens, self.parent
 
     @property
     def id(self) -> Any:
