@@ -402,8 +402,6 @@ def _too_even(law: Law, outcomes: Any) -> bool:
 
 # ------------------------------------------------------------------ copies
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # odd, so that products with distinct numbers are distinct
-
 
 def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     """Say so where rows look like copies; ask where they look like repeated measurements.
@@ -424,31 +422,23 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     if sample.rows.clusters is not None or sample.rows.n_classes is None:
         return ()
     probs, labels, n = sample.rows.probs, sample.labels, len(sample.labels)
-    # Few rows are alike in the last column, as a rule, and only these are looked at on.
-    rows = _tied((probs[:, -1] + 0.0).view(np.uint64))  # 0 and −0 are equal
-    keys = np.zeros(len(rows), dtype=np.uint64)
-    for column in probs.T:
-        keys *= _GOLDEN
-        keys ^= (column[rows] + 0.0).view(np.uint64)
-        keys ^= keys >> np.uint64(29)
-    alike = _tied(keys)
-    rows, keys = rows[alike], keys[alike]
-    if not len(rows):
+    weights = np.random.default_rng(0).random(probs.shape[1:])  # of which no other row has the sum
+    keys = sum((w * probs[:, k] for k, w in enumerate(weights)), np.zeros(n))
+    if (np.diff(np.sort(keys)) > 0.0).all():
         return ()
-    order = np.lexsort((labels[rows], keys))
-    rows, keys = rows[order], keys[order]
-    first = np.diff(keys, prepend=~keys[:1]) != 0
-    own = first | (np.diff(labels[rows], prepend=-1) != 0)
-    sizes, counts = (np.diff(np.flatnonzero(np.append(each, True))) for each in (first, own))
-    predictions = probs[rows[first]]
+    _, first, codes, sizes = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+    tied = sizes > 1
+    cells, counts = np.unique(codes * probs.shape[1] + labels, return_counts=True)
+    kinds = np.bincount(cells // probs.shape[1])[tied]
+    predictions, sizes, again = probs[first[tied]], sizes[tied], int(sizes[tied].sum())
     pairs, agreeing = (0.5 * each * (each - 1.0) for each in (sizes, counts))
     expected = float(pairs @ (1.0 - np.einsum("ik,ik->i", predictions, predictions)))
     seen, copies = float(pairs.sum() - agreeing.sum()), False
     if expected >= 20.0 and seen <= 0.01 * expected:  # pairs
         largest = np.argsort(-sizes, kind="stable")[:_MOST_BLOCKS]
         pure = (predictions[largest] ** sizes[largest, None]).sum(axis=1).clip(0.0, 1.0)
-        are = np.add.reduceat(own.astype(np.intp), np.flatnonzero(first))[largest] == 1
-        copies = tail_of_sum(np.column_stack([1.0 - pure, pure]), int(are.sum())) <= NO_CHANCE
+        hits = int((kinds[largest] == 1).sum())
+        copies = tail_of_sum(np.column_stack([1.0 - pure, pure]), hits) <= NO_CHANCE
     if copies:
         told = (
             "Rows look like copies of each other: of the pairs of rows with the same predictions about "
@@ -459,22 +449,15 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
             "the labels were used to fit the model, test it on other rows"
         )
         return (Premise("independent rows", told, do, withholds=True),)
-    few = len(rows) <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
-    if 2 * len(rows) < n or not few or not _of_full_precision(predictions, n):
+    few = again <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
+    if 2 * again < n or not few or not _of_full_precision(predictions, n):
         return ()
     told = (
-        f"{len(rows):,} of {n:,} rows share their predictions, to the last digit, with others. If "
+        f"{again:,} of {n:,} rows share their predictions, to the last digit, with others. If "
         "these are repeated measurements (of a patient, a user, a day), p-values take them for more "
         "evidence than they are"
     )
     return (Premise("independent rows", told, f"say which belong together ({Argument('clusters')})"),)
-
-
-def _tied(values: NDArray[np.uint64]) -> Places:
-    """Return the places of values that occur more than once."""
-    order = np.argsort(values)
-    again = np.diff(values[order], prepend=~values[order[:1]]) == 0
-    return np.sort(order[again | np.append(again[1:], np.zeros(len(again[:1]), dtype=np.bool_))])
 
 
 def _of_full_precision(predictions: Array, n_samples: int) -> bool:
@@ -484,9 +467,6 @@ def _of_full_precision(predictions: Array, n_samples: int) -> bool:
     away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
     if np.mean(away.min(axis=1) > 3.1e-8) <= 0.5:  # the precision of float32
         return False
-    for digits in range(1, 10):
-        if np.mean(np.abs(values * 10.0**digits - np.round(values * 10.0**digits)) < 1e-5) > 0.5:
-            # More than a tenth of all numbers that such a range holds: rows share some by chance.
-            spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
-            return n_samples * 10.0**-digits < 0.1 * spread
-    return True
+    # Less than a tenth of all numbers that such a range holds: no rows share some by chance.
+    spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
+    return n_samples * 2.0 * _precision(values) < 0.1 * spread
