@@ -233,7 +233,7 @@ def test_it_is_saved(suffix, tmp_path):
     [
         ("power.txt", "give a file that ends in .png, .pdf or .svg."),
         ("none/power.png", "give a file in a folder"),
-        ("a\0.png", "null character"),
+        ("a\0.png", "embedded null"),
         (None, "give the path of a file"),
     ],
 )
@@ -291,7 +291,7 @@ def test_a_model_of_two_classes_and_axes():
 @pytest.mark.parametrize(
     ("model", "labels", "told"),
     [
-        (Model([0, 1, 2]), LABELS + 1, "y holds 3 in row"),
+        (Model([0, 1, 2]), LABELS + 1, "label '3' in row"),
         (Model, LABELS, "model is the class Model; give a fitted classifier with predict_proba."),
         (object(), LABELS, "give a fitted classifier with predict_proba"),
         (Model([0, 1, 2]), LABELS[:5], "labels has 5 entries"),

@@ -135,9 +135,9 @@ WRONG = {
     "unfitted pipeline": (make_pipeline(StandardScaler(), GaussianNB()), Y, "which is not fitted"),
     "unfitted search": (GridSearchCV(GaussianNB(), {}), Y, "which is not fitted"),
     "class": (GaussianNB, Y, "model is the class GaussianNB; give a fitted classifier"),
-    "unseen": (fitted(), np.where(Y == 1, "owl", "setosa"), "y holds 'owl' in row 50"),
-    "numbers of a model of text": (fitted(), Y, "none of the model's classes ('setosa', 'versicolor'"),
-    "text of a model of numbers": (fitted(CLASSES["numbers"]), ["7"] * 150, "y holds '7' in row 0"),
+    "unseen": (fitted(), np.where(Y == 1, "owl", "setosa"), "label 'owl' in row 50"),
+    "numbers of a model of text": (fitted(), Y, "not the name of a column of probs ('setosa'"),
+    "text of a model of numbers": (fitted(CLASSES["numbers"]), ["8"] * 150, "label '8' in row 0"),
     "several labels": (
         RandomForestClassifier(n_estimators=2).fit(X, np.c_[Y, Y]), Y, "predicts 2 labels per row",
     ),

@@ -34,7 +34,6 @@ _MISSING = (
     "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
     "probs and labels alike."
 )
-_BIG = "{argument} holds {found} in {row}; correct it, or leave this row out of probs and labels alike."
 #: Kinds of arrays that hold no numbers, and what to do with each.
 _NO_NUMBERS = {
     "c": "complex numbers; take the real part if that is meant",
@@ -287,11 +286,6 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
     if types and set(types) <= {"str", "str_"}:
         return values
     do = "give entries of one kind"
-    if types == ["int"]:  # whole numbers that do not fit 64 bits
-        large = next((i for i, entry in enumerate(entries) if abs(entry) >= 2**63), None)
-        if large is not None:
-            row, found = large // (values.size // len(values)), quoted(entries[large])
-            raise InputError(_BIG, argument=what, row=row, found=found)
     if len(types) == 1:
         number = "int" if what == "labels" else "float"
         known = attempt(lambda: values.astype(np.float64)) is not None

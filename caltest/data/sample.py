@@ -88,23 +88,18 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
 
 def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
     """Raise unless probs has n rows of numbers, at least two, and one column or more, for n labels."""
-    values, wrong = probs.values, ""
-    if values.ndim > 2:
-        wrong = "dimensions"
-    elif values.size == 0:
-        wrong = "empty"
-    elif len(values) != n_labels:
-        wrong = "lengths"
-        if values.shape[1:] == (n_labels,) and not probs.is_text:
-            labels_are_missing = np.all(np.abs(values.sum(axis=1) - 1) <= 1e-2)
-            wrong = "lengths" if labels_are_missing else "transposed"
-    elif not part and n_labels < 2:
-        wrong = "one row"
-    elif not part and values.shape[1:] == (1,) and np.all(values == 1):
-        wrong = "one class"
-    elif probs.is_text:
-        wrong = "text"
-    if wrong:
+    values, width = probs.values, probs.values.shape[1:]
+    differ, square = len(values) != n_labels, width == (n_labels,) and not probs.is_text
+    looks = {
+        "dimensions": values.ndim > 2,
+        "empty": values.size == 0,
+        "transposed": differ and square and np.any(np.abs(values.sum(axis=1) - 1) > 1e-2),
+        "lengths": differ,
+        "one row": not part and n_labels < 2,
+        "one class": not part and width == (1,) and np.all(values == 1),
+        "text": probs.is_text,
+    }
+    if wrong := next((name for name, holds in looks.items() if holds), ""):
         facts: dict[str, Any] = {"shape": shape_of(values), "ndim": values.ndim, "n": n_labels}
         facts |= {"rows": counted(len(values), "row"), "entries": counted(n_labels, "entry", "entries")}
         facts |= {"first": listed(values.ravel()[:1].tolist())}
@@ -458,8 +453,6 @@ _OF_MODELS = {
     "column.",
     "columns": "model has the classes {names} and predicts {n} columns; give one that predicts a "
     "column for each.",
-    "unknown": "{argument} holds {found} in {row}, which is none of the model's classes ({names}); "
-    "correct it, or fit the model on rows of every class.",
 }
 
 
@@ -525,13 +518,9 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)
     if truth.n_columns != 1:
         raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
-    labels = truth.values.ravel().tolist()
-    row = next((row for row, label in enumerate(labels) if label not in names), None)
-    if row is not None:
-        found = quoted(labels[row])
-        raise InputError(_OF_MODELS["unknown"], argument="y", row=row, found=found, names=listed(known))
     ordered = _in_order(table, tuple(names.values()))
-    return replace(table, names=ordered), [names[each] for each in labels]
+    labels = [names.get(each, str(each)) for each in truth.flat.tolist()]
+    return replace(table, names=ordered), labels
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:

@@ -285,8 +285,4 @@ def _sentence(failure: str, error: Exception, do: str = "") -> str:
         return "there is no such file; check the path."
     if isinstance(error, OSError) and error.errno is not None and not do:
         return f"the file cannot be read: {error.strerror or words}; check it and its permissions."
-    if isinstance(error, RecursionError):
-        return f"{failure}: what it holds is nested too deep to be read; flatten it."
-    if "set_int_max_str_digits" in str(error):
-        return f"{failure}: a number in it has thousands of digits; shorten it."
     return f"{failure}: {words}; {do or 'save it anew'}."
