@@ -288,12 +288,10 @@ def audit(
     groupings = read_groups(groups, n_given, whole.rows.places, **beside)
     own_columns = tuple(each.column for each in groupings)
     groupings, afterwards = known_before(groupings, whole)
-    of_names = (doubt for each in groupings for doubt in each.doubts)
-    doubts = (*afterwards, *of_names, *premises_of(whole))
+    doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *premises_of(whole))
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
-        columns = [each.column for each in groupings]
-        groupings += tuple(by_prediction(law, columns, options.min_rows))
+        groupings += tuple(by_prediction(law, own_columns, options.min_rows))
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
@@ -330,7 +328,7 @@ def audit(
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
     check_resolution(sides, options.correction, level, draws, all_signs, factor)
-    values, confirmed, in_all = None, None, None
+    in_all = None
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     forgiven |= censored and law.horizon is not None  # of which a time is not stated
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
@@ -339,7 +337,7 @@ def audit(
     with single_threaded_blas():
         if censored:
             sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options)
-            found, values = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
+            found = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
         elif error is None:
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
             values, resolutions, confirmed = draw_all(plan.hypotheses, trial, rests)
@@ -350,7 +348,7 @@ def audit(
         bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options) if plain else {}
         if not censored:
             sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
-        views = views_of(plan, whole.labels, found, values, bounded, sizes, zero)
+        views = views_of(plan, whole.labels, found, bounded, sizes, zero)
         left = [
             sizes.of_rest(each, views, whole.labels, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
@@ -367,8 +365,8 @@ def audit(
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = [*sizes.notes(plan.looks), *notes_on(groupings)]
-    if confirmed is not None and confirmed.few.any():
-        warnings.append(_few_carry(confirmed.few.tolist(), draws, level))
+    if found.few is not None and found.few.any():
+        warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
     by = options.materiality if of_classes else None
     rates = [(view.event, view.predicted) for view in views.values() if view.group is None]
@@ -383,7 +381,6 @@ def audit(
     line = recalibration_of(whole) if two and p <= level and design.plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
-    powerful = p > level and design.plain
     audited = Audit(
         pvalue=p,
         checks=checks,
@@ -404,7 +401,7 @@ def audit(
         zeros=advice_on_zeros(whole.rows) if of_classes and impossible else "",
         recalibration=line,
         rows_in_all=in_all,
-        sensitivity=sensitivity(plan, found, values, level) if powerful else None,
+        sensitivity=sensitivity(plan, found, level) if p > level and design.plain else None,
         sampled=sampling_rates is not None,
         times=curves_of(whole, plan.looks) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,

@@ -41,7 +41,6 @@ def views_of(
     plan: Plan,
     labels: NDArray[np.intp],
     found: Answers,
-    values: Array | None,
     bounded: Mapping[Look, tuple[float, float]],
     sizes: Sizes,
     zero: NDArray[np.bool_],
@@ -52,7 +51,7 @@ def views_of(
     Bounds are kept where a check of the look found an error; a bound may always be lowered. ``zero``
     marks the rows whose outcome has probability 0.
     """
-    design, level = sizes.design, sizes.level
+    design, level, values = sizes.design, sizes.level, found.table
     own: dict[Look, list[int]] = {}
     for h, (look, _) in enumerate(plan.hypotheses):
         own.setdefault(look, []).append(h)

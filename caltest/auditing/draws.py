@@ -61,6 +61,8 @@ class Answers(NamedTuple):
     evidence: Array  # −log of the tail
     largest: Array | None  # evidence of every draw, (B,), where p-values are jointly drawn
     threshold: float | None = None  # evidence from where on the largest is found at the level
+    table: Array | None = None  # values of the observed labels and of draws, (1 + B, H)
+    few: NDArray[np.bool_] | None = None  # which few clusters carry, where rows are in clusters, (H,)
 
     def check(self, h: int, view: Seen, statistic: Statistic, level: float) -> Check:
         """Return one hypothesis as a check of a view, whose adjusted p-value may be larger."""
@@ -353,6 +355,8 @@ def answers(
         evidence=evidence[0],
         largest=largest,
         threshold=threshold,
+        table=values,
+        few=None if confirmed is None else confirmed.few,
     )
 
 

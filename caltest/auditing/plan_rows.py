@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
 from caltest.auditing.limits import Wanted, joint_chance, quickest, rows_in_all, rows_needed
 from caltest.auditing.options import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
-from caltest.auditing.plan import Look, make_plan
+from caltest.auditing.plan import make_plan
 from caltest.auditing.sizes import Design, few_carry
 from caltest.auditing.views import Group, Skipped
 from caltest.bounds.intervals import LARGEST_LEVEL
@@ -215,36 +215,24 @@ def plan(
     >>> caltest.plan(digits.probs, lenses="top_label", materiality=0.02).n
     823
     """
-    options = Options.of(
-        lenses=lenses,
-        alpha=alpha,
-        materiality=materiality,
-        materiality_ratio=materiality_ratio,
-        min_rows=_FEWEST,
-        intersections=intersections,
-    )
+    limits: Any = {"materiality": materiality, "materiality_ratio": materiality_ratio, "alpha": alpha}
+    options = Options.of(lenses=lenses, intersections=intersections, min_rows=_FEWEST, **limits)
     limit = options.limit
     if not limit:
         raise InputError(
             "there is no limit; give {materiality}.", materiality=Argument("materiality", 0.02)
         )
-    rows = predictions(
-        probs.rows if isinstance(probs, Sample) else probs, weights, clusters, logits=logits
-    )
-    made = make_plan(
-        rows,
-        read_groups(groups, rows.n_samples, probs=probs, weights=weights, clusters=clusters),
-        options,
-    )
-    whose: list[tuple[Look, Group | None, Group | None]] = []
-    whose += ((look, look.group, None) for look in made.looks if look.event)
-    for each in subtractions(made.hypotheses, _FEWEST):
-        whose.append((each.remaining, each.parent.group, each.look.group))
+    given = probs.rows if isinstance(probs, Sample) else probs
+    rows = predictions(given, weights, clusters, logits=logits)
+    groupings = read_groups(groups, rows.n_samples, probs=probs, weights=weights, clusters=clusters)
+    made = make_plan(rows, groupings, options)
+    whose = [look for look in made.looks if look.event]
+    whose += [each.remaining for each in subtractions(made.hypotheses, _FEWEST)]
     if not whose:
         raise InputError("no mean error can be looked at in so few rows; give a larger pilot.")
     level, found, asked = min(alpha, LARGEST_LEVEL), n, power
     design, ways, carrying = Design.of(rows, None), list[list[Wanted]](), list[float]()
-    for look, _, _ in whose:
+    for look in whose:
         own, scores, none = design.of_look(look), look.scores(), np.zeros(look.n_rows, dtype=np.intp)
         ways.append(own.ways(scores, none, look.n_rows / rows.n_samples, level))
         carrying += [own.effective(scores)] if own.several is not None else []
@@ -265,10 +253,10 @@ def plan(
     alone = rows_needed([wanted[k] for k in seen], limit, level, asked, error)
     views = [
         PlannedView(
-            lens=whose[k][0].scope.label,
-            event=whose[k][0].event,
-            group=whose[k][1],
-            without=whose[k][2],
+            lens=whose[k].scope.label,
+            event=whose[k].event,
+            group=whose[k].group,
+            without=whose[k].less,
             share=wanted[k].part,
             predicted=wanted[k].predicted,
             rows=own_rows,
@@ -283,15 +271,13 @@ def plan(
         n=found,
         power=power,
         views=tuple(sorted(views, key=lambda view: -math.inf if view.n is None else -view.n)),
-        materiality=materiality,
-        materiality_ratio=materiality_ratio,
-        alpha=alpha,
         error=error,
         wanted=asked,
         n_samples=rows.n_samples,
         clustered=rows.clusters is not None,
         skipped=tuple(skipped),
         warnings=few_carry(carrying, level),
+        **limits,
     )
 
 

@@ -524,23 +524,23 @@ _MOST_LAW = 20_000  # predictions by which the power of a mean is computed
 _HALVINGS = 40
 
 
-def sensitivity(plan: Plan, found: Answers, values: Array | None, level: float) -> Sensitivity | None:
+def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
     """Return the smallest shift of one probability that the check of its mean would have found.
 
     By the normal law of the number of events if every probability is too high, or too low, by as much,
     against what the check has to reach in the joint test.
     """
     h = next((h for h, (_, each) in enumerate(plan.hypotheses) if each == MEAN), None)
-    if h is None or values is None or found.threshold is None:
+    if h is None or found.table is None or found.threshold is None:
         return None
     look = plan.hypotheses[h][0]
-    low, high = reaching(values[:, h], found.threshold, MEAN.alternatives[0])
+    low, high = reaching(found.table[:, h], found.threshold, MEAN.alternatives[0])
     p, n = np.sort(look.scores()), look.n_rows
     if n > _MOST_LAW:
         p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
     # No adjusted p-value is below that of the check alone, of which both sides count.
-    draws = np.sort(values[1:, h])
+    draws = np.sort(found.table[1:, h])
     beyond = math.floor(level * (len(draws) + 1) / 2.0 * (1.0 + 1e-12)) - 1  # draws that may reach it
     if scale == 0.0 or beyond < 0:
         return Sensitivity(plan.looks.index(look), None, _POWER)

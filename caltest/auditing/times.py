@@ -70,7 +70,6 @@ def curves_of(whole: Sample, looks: Sequence[Look] = ()) -> Curves:
 class Risk:
     """The risk of some rows until a horizon: what was predicted of them, and what was seen."""
 
-    look: Look
     horizon: float
     rows: Any  # whose law states times
     ended: tuple[Array, NDArray[np.bool_]]  # when, whatever the horizon, and whether by an event
@@ -78,18 +77,23 @@ class Risk:
     came: Array
     expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
     alone: bool  # whether nothing is taken to be known of the risk before the horizon
+    look: Any = None
     apart: NDArray[np.intp] | None = None  # above 0: of groups that nobody was followed in so long
+    fewest: int = _FEWEST  # strata
 
     @classmethod
     def of(cls, look: Look, alone: bool, apart: NDArray[np.intp] | None = None) -> Risk:
         """Look at the rows of a look until its horizon."""
         lens: Any = look.scope.lens
         rows, at = look.view().rows, float(lens.threshold)
-        law: Any = rows.law
-        risk, (ended, came) = law.risk(at), law.until(law.seen, at)
+        return cls.until(rows, at, rows.law.risk(at), alone, look=look, apart=apart)  # type: ignore[attr-defined]
+
+    @classmethod
+    def until(cls, rows: Any, at: float, risk: Array, alone: bool, **more: Any) -> Risk:
+        """Look at rows whose law knows what was seen, and what was predicted of them."""
+        law, (ended, came) = rows.law, rows.law.until(rows.law.seen, at)
         expected = risk if alone else law.cumulative_hazard(ended)
-        seen = law.until(law.seen), risk, came.astype(float), expected
-        return cls(look, at, rows, *seen, alone, apart)
+        return cls(at, rows, law.until(law.seen), risk, came.astype(float), expected, alone, **more)
 
     @cached_property
     def design(self) -> Design:
@@ -156,7 +160,7 @@ class Risk:
             return None
         time, event = self.ended
         return intervals.risk_bounds(
-            time, event, self.risk, self.expected, self.horizon, _FEWEST, self.apart
+            time, event, self.risk, self.expected, self.horizon, self.fewest, self.apart
         )
 
     def bounds(self, level: float) -> Sizing:
@@ -316,20 +320,17 @@ def share_of_level(hypotheses: Sequence[Hypothesis]) -> float:
 
 def answers_of_times(
     risks: Sequence[Risk], hypotheses: Sequence[Hypothesis], whole: Sample, options: Options
-) -> tuple[Answers, Array | None]:
-    """Return p-values of views, and of what groups leave, and draws of completed times."""
+) -> Answers:
+    """Return p-values of views, and of what groups leave; the table is of completed times."""
     completed = [each for each in hypotheses if not each[0].event]
-    share, values, found = 2.0 if completed and risks else 1.0, None, list[Answers]()
-    if completed:
-        own, values = _of_completed(whole, completed, options, share)
-        found.append(own)
-    if risks:
-        found.append(_of_events(risks, options, share))
+    share = 2.0 if completed and risks else 1.0
+    found = [_of_completed(whole, completed, options, share)] if completed else []
+    found += [_of_events(risks, options, share)] if risks else []
     names = ("values", "pvalues", "adjusted", "evidence")
     both: Any = {name: np.concatenate([getattr(each, name) for each in found]) for name in names}
     both["intervals"] = tuple(ends for each in found for ends in each.intervals)
     both["expected"] = tuple(x for each in found for x in each.expected or [None] * len(each.values))
-    return found[0]._replace(**both, largest=None), values
+    return found[0]._replace(**both, largest=None)
 
 
 def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
@@ -356,7 +357,7 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
         found = found._replace(values=missing, expected=None)
     pvalues, intervals = own[:, 0], tuple((low, high) for low, high in own[:, 1:].tolist())
     together = np.minimum(share * together, 1.0)
-    return found._replace(pvalues=pvalues, intervals=intervals, adjusted=together)
+    return found._replace(pvalues=pvalues, intervals=intervals, adjusted=together, table=None)
 
 
 # ------------------------------------------------------------------ completed times
@@ -364,8 +365,8 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
 
 def _of_completed(
     whole: Sample, hypotheses: Sequence[Hypothesis], options: Options, share: float
-) -> tuple[Answers, Array]:
-    """Return p-values of completed times, from several completions, and values of the first."""
+) -> Answers:
+    """Return p-values of completed times, from several completions; the table is of the first."""
     law: Any = whole.rows.law
     sides = [each.alternatives[0] for _, each in hypotheses]
 
@@ -388,7 +389,7 @@ def _of_completed(
     alone, together, *ends = np.apply_along_axis(of_exchangeable, 0, each)
     joint = np.minimum(share * np.maximum(together, alone), 1.0)
     intervals = tuple((float(low), float(high)) for low, high in zip(*ends, strict=True))
-    return every[0]._replace(pvalues=alone, intervals=intervals, adjusted=joint), values
+    return every[0]._replace(pvalues=alone, intervals=intervals, adjusted=joint)
 
 
 # ------------------------------------------------------------------ one risk, of models compared
@@ -398,7 +399,7 @@ def _of_completed(
 class Followed(Design):
     """Independent rows that count alike, and what was seen of their times until a horizon."""
 
-    law: Any = None
+    rows: Any = None
     horizon: float = 0.0
 
     @classmethod
@@ -407,7 +408,8 @@ class Followed(Design):
         law: Any = copy(whole.rows.law)
         law.check_horizon(horizon)
         law.seen = whole.labels if law.seen is None else law.seen
-        return cls(whole.rows.weights, law=law, horizon=law.stated_time(horizon))
+        rows = replace(whole.rows, law=law)
+        return cls(rows.weights, rows=rows, horizon=law.stated_time(horizon))
 
     @property
     def plain(self) -> bool:
@@ -417,32 +419,20 @@ class Followed(Design):
     def at(self, rows: NDArray[np.intp] | None) -> Self:
         """Return some rows."""
         found = super().at(rows)
-        return found if rows is None else replace(found, law=self.law.take(rows))
+        return found if rows is None else replace(found, rows=self.rows.take(rows))
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = True
     ) -> tuple[float, float, float, float]:
         """Return the mean risk, the observed one, and the interval of their difference."""
-        law, horizon, scores, mean = self.law, self.horizon, chances, float(chances.mean())
-        ended, came = law.until(law.seen)
-        early = law.until(law.seen, horizon)[0]
-        expected = scores if law.horizon is not None else law.cumulative_hazard(early)
-        strata = intervals.risk_bounds(ended, came, scores, expected, horizon)
-        if strata is not None:
-            found = strata.limits(level)
-        elif kaplan_meier(ended, came, horizon) is None:  # nobody was followed so long
-            found = Sizing(mean, 0.0, 1.0)
-        else:
-            total = float(np.sum(came & (ended <= horizon)))
-            ratios = np.array([total, *intervals.events_bounds(total, level)]) / max(
-                expected.sum(), 1e-300
-            )
-            found = Sizing(*(scaled_risk(scores, self.weights, each) for each in ratios.tolist()))
+        alone, mean = self.rows.law.horizon is not None, float(chances.mean())
+        risk = Risk.until(self.rows, self.horizon, chances, alone)
+        found = replace(risk, alone=False, fewest=1).bounds(level)
         return mean, found.estimate, mean - found.high, mean - found.low
 
     def spread(self, part_of: NDArray[np.intp], parts: Sequence[Part]) -> Array:
         """Return what every row adds to the observed risks of parts: by its influence on them."""
-        ended, came = self.law.until(self.law.seen)
+        ended, came = self.rows.law.until(self.rows.law.seen)
         seen = np.empty(len(ended))
         for k, part in enumerate(parts):
             rows, observed = part_of == k, part.observed

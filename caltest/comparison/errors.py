@@ -184,7 +184,7 @@ def sizes_of(
     if isinstance(lens, Until) and isinstance(first.rows.law, Survival):
         for name, whole in wholes.items():
             designs[name] = followed = Followed.until(whole, float(lens.threshold))
-            models[name] = _Times(followed.law.risk(followed.horizon))
+            models[name] = _Times(followed.rows.law.risk(followed.horizon))
     elif outcomes is None:
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
