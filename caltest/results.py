@@ -89,11 +89,6 @@ class PageTable(NamedTuple):
 class Page(str):
     """A summary as text, and its parts for other printers: a web page, a notebook, one line."""
 
-    __slots__ = (
-        *("answer", "about", "kind", "chip", "why", "headline", "size"),
-        *("blocks", "steps", "rows", "details", "notes", "brief"),
-    )
-
     answer: str  #: The verdict and the headline in one line.
     about: str  #: What kind of result it is.
     kind: str  #: The code of its verdict, for a mark; "" without one.

@@ -217,7 +217,7 @@ def test(
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
-    looked, found = find_lens(lens), None
+    looked = find_lens(lens)
     own: dict[str, Any] = {"clusters": clusters, "class_names": class_names}
     stored = _stored(probs, labels, logits, own)
     with single_threaded_blas():
@@ -227,21 +227,16 @@ def test(
             if as_drawn and stored.n_samples > HELD_UP_TO:
                 with suppress(AllRowsNeededError):
                     how = n_resamples, seed, workers
-                    found = _in_one_pass(measure, chosen, stored, looked, alternative, how)
-            if found is None:
-                read = stored.load(rounding=rounding)
-                probs, labels, logits = read.rows, read.labels, False
-        if found is None:
-            own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
-            given = _given(probs, labels, looked, measure, **own, rounding=rounding)
-            trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
-            if tolerant:
-                found = _tolerated(measure, chosen, trial, given, tolerance, alternative)
-            else:
-                free = null is None, statistic is None
-                found = _answered(measure, chosen, trial, given, alternative, free)
-        facts, stated = found
-        return result_of(*facts, **stated)
+                    return _in_one_pass(measure, chosen, stored, looked, alternative, how)
+            read = stored.load(rounding=rounding)
+            probs, labels, logits = read.rows, read.labels, False
+        own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
+        given = _given(probs, labels, looked, measure, **own, rounding=rounding)
+        trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
+        if tolerant:
+            return _tolerated(measure, chosen, trial, given, tolerance, alternative)
+        free = null is None, statistic is None
+        return _answered(measure, chosen, trial, given, alternative, free)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
@@ -424,12 +419,12 @@ def check_law(measure: Statistic, rows: Rows) -> None:
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 
 
-# ------------------------------------------------------------------ answers, for `result_of`
+# ------------------------------------------------------------------ answers
 
 
 def _answered(
     measure: Statistic, null: nulls.Null, trial: Trial, given: _Given, wanted: Any, free: Sequence[bool]
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> CalibrationResult:
     """Test calibration; ``free`` says whether the null, and the statistic, were left to us."""
     rows, completions = trial.rows, given.completions
     seen = rows.law.seen
@@ -454,9 +449,8 @@ def _answered(
         answer = beside_events(question, answer)
     if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
         form.check_unmoved(question.labels, question.observed)
-    parameters = {**fitted.parameters, **_counted(rows, given.rates)}
-    facts = question, null, answer, _notes(given, fitted, form)
-    return facts, given.stated(answer, parameters=parameters)
+    stated = given.stated(answer, parameters={**fitted.parameters, **_counted(rows, given.rates)})
+    return result_of(question, null, answer, _notes(given, fitted, form), **stated)
 
 
 def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
@@ -468,7 +462,7 @@ def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
 
 def _tolerated(
     measure: Statistic, null: nulls.Null, trial: Trial, given: _Given, within: float | None, wanted: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> CalibrationResult:
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
     rows, impossible = trial.rows, tuple[str, ...]()
     if not isinstance(rows.law, Classes):
@@ -487,10 +481,10 @@ def _tolerated(
         what = seen_through(given.lens, rows)
         impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides), what)
     options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
-    parameters = {**options, **_counted(rows)}
     claimed = {"alternative": sides, "claim": claim(event(given.lens, rows), sides, error)}
-    facts = question, null, answer, (*rows.notes, *impossible, *measure.notes)
-    return facts, given.stated(answer, parameters=parameters, **claimed)
+    claimed |= given.stated(answer, parameters={**options, **_counted(rows)})
+    notes = (*rows.notes, *impossible, *measure.notes)
+    return result_of(question, null, answer, notes, **claimed)
 
 
 # ------------------------------------------------------------------ what can be tested
@@ -544,7 +538,7 @@ def _seen(
 
 def _in_one_pass(
     measure: Statistic, null: nulls.Null, stored: Stored, lens: Lens | None, wanted: Any, how: Any
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
+) -> CalibrationResult:
     """Test rows that are read once, where they are stored, by draws of labels or of signs of clusters.
 
     Raises
@@ -588,7 +582,7 @@ def _in_one_pass(
     broken = impossible_rows(found.impossible, stored.n_samples)
     notes = (*found.notes, *block.rows.law.remarks(block.labels), *broken, *fitted.notes)
     stated = {"n_samples": stored.n_samples, "lens": label, "parameters": parameters}
-    return (question, null, answer, notes), stated
+    return result_of(question, null, answer, notes, **stated)
 
 
 def _confirmed(

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 import caltest
 from caltest import auditing
 from caltest.auditing.diagrams import histogram
-from caltest.auditing.limits import Wanted, rows_needed
+from caltest.auditing.limits import Goal, Wanted, rows_needed
 from caltest.auditing.sizes import Design, Family, binned_error, cut, error_of_mean
 from caltest.bounds.intervals import mean_bounds
 
@@ -104,7 +104,7 @@ def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
             own = {"own_low": low, "own_high": high, "inside": inside}
             if inside is False:
                 wanted = [Wanted(each.predicted, 1.0, False)]
-                (needed,) = rows_needed(wanted, limit, alpha, 0.8 ** (1.0 / len(wholes)))
+                (needed,) = rows_needed(wanted, Goal(limit, alpha, 0.8 ** (1.0 / len(wholes))))
         found.append(replace(each, rows_needed=needed, **own))
     return tuple(found)
 

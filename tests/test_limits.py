@@ -5,10 +5,11 @@ import pytest
 from scipy.stats import binom
 
 from caltest import auditing
-from caltest.auditing.limits import Wanted, rows_in_all, rows_needed
+from caltest.auditing.limits import Goal, Wanted, rows_in_all, rows_needed
 from caltest.bounds.intervals import error_bounds, mean_bounds
 
 POINTS, RATIO = auditing.Limit(0.02, None), auditing.Limit(None, 1.25)
+GOAL = Goal(POINTS, 0.05)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +54,7 @@ def chance(n, predicted, limit, level):
 )
 @pytest.mark.parametrize("limit", [POINTS, RATIO, auditing.Limit(0.05, 1.1)])
 def test_so_many_rows_are_needed(predicted, limit):
-    (needed,) = rows_needed([Wanted(predicted, 1.0, False)], limit, 0.05)
+    (needed,) = rows_needed([Wanted(predicted, 1.0, False)], Goal(limit, 0.05))
     if predicted == 0.0 and limit.points is None:
         assert needed is None  # no rate but 0 is inside, and none proves it
         return
@@ -63,14 +64,14 @@ def test_so_many_rows_are_needed(predicted, limit):
 
 def test_many_views_need_more_and_shares_count():
     views = [Wanted(0.1, 1.0, False), Wanted(0.1, 0.5, False)]
-    one, half = rows_needed(views, POINTS, 0.05)
+    one, half = rows_needed(views, GOAL)
     assert half == pytest.approx(2 * one, rel=1e-3)
-    assert 1.5 * one < rows_in_all(views[:1] * 21, POINTS, 0.05) < 2.5 * one
-    assert rows_needed([], POINTS, 0.05) == []
+    assert 1.5 * one < rows_in_all(views[:1] * 21, GOAL) < 2.5 * one
+    assert rows_needed([], GOAL) == []
 
 
 def test_rows_by_the_bound_are_those_that_the_bound_takes():
-    (needed,) = rows_needed([Wanted(0.1, 1.0, True)], POINTS, 0.05)
+    (needed,) = rows_needed([Wanted(0.1, 1.0, True)], GOAL)
     labels = np.arange(needed) < round(0.1 * needed)
     weights = np.where(np.arange(needed) % 2, 1.0, 1.0 + 1e-9)  # not alike, but nearly
     low, high = error_bounds(np.full(needed, 0.1), labels, 0.05, weights)

@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import caltest
 from caltest.auditing import Audit
-from caltest.auditing.limits import Limit, Wanted, rows_needed
+from caltest.auditing.limits import Goal, Limit, Wanted, rows_needed
 from caltest.auditing.sizes import Design
 from caltest.bounds.intervals import mean_bounds
 from caltest.data import sample
@@ -277,7 +277,7 @@ def power(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield how often calibrated models are declared within, by the rule on counts."""
     limit, p = Limit(0.02, None), 0.1
     for views in (5, 25, 100):
-        (needed, *_) = rows_needed([Wanted(p, 1.0, False)], limit, ALPHA, 0.8 ** (1.0 / views))
+        (needed, *_) = rows_needed([Wanted(p, 1.0, False)], Goal(limit, ALPHA, 0.8 ** (1.0 / views)))
         for rows in (300, 1000, 2000, 3000, 4000, 5000, 7000, 10_000, needed):
             events = np.arange(rows + 1.0)
             low, high = mean_bounds(np.full(rows + 1, float(rows)), events, ALPHA)

@@ -218,8 +218,7 @@ class Subtraction(NamedTuple):
     parent: Look
     own: int  # the places of the hypotheses
     of_parent: int
-    variance: float  # of the sum of the group's labels
-    left: float  # that of the rest
+    ratio: float  # of the variance of the sum of the group's labels to that of the rest
     rows: int  # of the rest
 
     @property
@@ -245,7 +244,7 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
         own, left = variances[look], variances[whole] - variances[look]
         if left > _LEAST_LEFT * variances[whole] and own > CERTAIN:
             rows = whole.n_rows - look.n_rows
-            found.append(Subtraction(look, whole, places[look], places[whole], own, left, rows))
+            found.append(Subtraction(look, whole, places[look], places[whole], own / left, rows))
     return found
 
 
@@ -254,7 +253,7 @@ def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) 
     more = np.empty((len(values), len(rests)))
     rounding = np.empty(len(rests))
     for k, each in enumerate(rests):
-        part, whole = (each.variance / each.left) ** 0.5, (each.variance / each.left + 1.0) ** 0.5
+        part, whole = each.ratio**0.5, (each.ratio + 1.0) ** 0.5
         more[:, k] = values[:, each.of_parent] * whole - values[:, each.own] * part
         rounding[k] = resolutions[each.of_parent] * whole + resolutions[each.own] * part
     return np.hstack([values, more]), np.concatenate([resolutions, rounding])

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import Any, Literal, TypeAlias
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import logsumexp
-from scipy.stats import binom, norm, t
+from scipy.stats import binom
 
 from caltest._sums import Array
 from caltest.auditing.limits import Limit
@@ -40,7 +40,6 @@ from caltest.laws import Pool, Predictive
 from caltest.lenses import TopLabel, through
 from caltest.sampling import generator
 from caltest.statistics import ECE
-from caltest.story import Direction
 
 _MOST_SMOOTHED = 20_000  # rows of the smooth curve
 _SPAN, _STEP = 0.75, 0.01  # of the curve: share of the rows near a point, and how far points are apart
@@ -231,115 +230,6 @@ def _widening(
     if not np.isfinite(factor):
         return None, None, None
     return factor, *(ends if plain else (None, None))
-
-
-# ------------------------------------------------------------------ of posterior draws
-
-_FEWEST_DRAWS = 6  # else their spread is not known
-_POINTS = 400  # of a picture
-
-Estimate: TypeAlias = tuple[float, float, float]
-
-
-@dataclass(frozen=True)
-class PosteriorSize:
-    """How draws of one parameter differ from true values, or how two go together: estimates.
-
-    Attributes
-    ----------
-    names
-        The parameter or quantity, or two of them.
-    found, adjusted
-        Whether a check of it found an error, and its smallest adjusted p-value.
-    shift
-        Of one: mean of the draws less the true value, in standard deviations of the posterior, between
-        95% limits: (low, estimate, high).
-    factor
-        Of one: by what the spread of its draws would have to be multiplied; above 1 it is too narrow.
-        None for fewer than six draws.
-    stated
-        Of two: their mean correlation among the draws of a simulation.
-    observed
-        Of two: the correlation of true values less means of draws, each in standard deviations of its
-        posterior.
-    points
-        Of two: these residuals, (n, 2), of 400 simulations at most.
-    """
-
-    names: tuple[str, ...]
-    found: bool
-    adjusted: float
-    shift: Estimate | None = None
-    factor: Estimate | None = None
-    stated: float | None = None
-    observed: Estimate | None = None
-    points: Array | None = field(default=None, repr=False, compare=False)
-
-    @classmethod
-    def of_one(cls, truth: Array, draws: Array, **known: Any) -> PosteriorSize:
-        """Estimate from true values (N,) and draws (L, N)."""
-        size, r = len(draws), residuals(truth, draws)
-        n, half = len(r), float(t.ppf(0.5 + _STATED / 2, max(len(r) - 1, 1)))
-        if n < 2:
-            return cls(**known)
-        mean, reach = float(r.mean()), half * float(r.std(ddof=1)) / n**0.5
-        factor: Any = None
-        if size >= _FEWEST_DRAWS:  # less what L normal draws leave open of their mean and variance
-            squares = (r - mean) ** 2 * (size - 3) / (size - 1) - 1.0 / size
-            middle, width = float(squares.mean()), half * float(squares.std(ddof=1)) / n**0.5
-            around = middle - width, middle, middle + width
-            factor = tuple(max(each, 0.0) ** 0.5 for each in around)
-        return cls(shift=(-mean - reach, -mean, -mean + reach), factor=factor, **known)
-
-    @classmethod
-    def of_two(
-        cls, truth: tuple[Array, Array], draws: tuple[Array, Array], **known: Any
-    ) -> PosteriorSize:
-        """Estimate from true values (N,) and draws (L, N), of both."""
-        centred = [each - each.mean(axis=0) for each in draws]
-        spreads = [np.sqrt((each**2).sum(axis=0)) for each in centred]
-        some = (spreads[0] > 0.0) & (spreads[1] > 0.0)
-        both = np.stack([residuals(x[some], y[:, some]) for x, y in zip(truth, draws, strict=True)])
-        if both.shape[1] < 4:
-            return cls(**known)
-        products: Array = (centred[0] * centred[1]).sum(axis=0)[some] / (spreads[0] * spreads[1])[some]
-        stated = float(products.mean())
-        size, covariances = len(draws[0]), np.asarray(np.cov(both))
-        # Less what L draws leave open of their means, which go together as the draws do.
-        variances = np.diag(covariances) * (size - 3) / (size - 1) - 1.0 / size
-        if size < _FEWEST_DRAWS or variances.min() <= 0.0:
-            return cls(stated=stated, **known)
-        spread = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-        half = float(norm.ppf(0.5 + _STATED / 2)) / (both.shape[1] - 3) ** 0.5
-        ends = np.arctanh(covariances[0, 1] / spread * (1.0 - 1e-12)) + np.array([-half, 0.0, half])
-        kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # of a product, as of squares above
-        open_ = (np.tanh(ends) * spread * kept - stated / size) / np.sqrt(variances.prod())
-        seen: Any = tuple(np.clip(open_, -1.0, 1.0).tolist())
-        return cls(stated=stated, observed=seen, points=both.T[:_POINTS], **known)
-
-    @property
-    def way(self) -> Direction | None:
-        """Whether draws are found to be too high ("over") or too low; None where that is not clear."""
-        return self._side(self.shift, 0.0)
-
-    @property
-    def spread(self) -> Direction | None:
-        """Whether draws are found to be too narrow ("over": overconfident) or too wide."""
-        return self._side(self.factor, 1.0)
-
-    def _side(self, of: Estimate | None, right: float) -> Direction | None:
-        clear = self.found and of is not None and not of[0] <= right <= of[2]
-        return None if not clear or of is None else "over" if of[1] > right else "under"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data, without points."""
-        return {name: value for name, value in vars(self).items() if name != "points"}
-
-
-def residuals(truth: Array, draws: Array) -> Array:
-    """Return true values less means of draws, in standard deviations of the draws, where these vary."""
-    spread = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(truth))
-    return np.asarray((truth - draws.mean(axis=0))[spread > 0.0] / spread[spread > 0.0])
 
 
 # ------------------------------------------------------------------ remedies

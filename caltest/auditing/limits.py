@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from itertools import chain
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -25,7 +26,6 @@ from caltest._sums import Array
 Place: TypeAlias = Literal["beyond", "inside", "across"]
 
 _MOST_ROWS = 2.0**40  # that are looked for
-_POWER = 0.8
 _CLOSE = 1e-4  # of a number of rows
 _ALIKE = 0.98  # of a spread: then events are binomial, nearly
 
@@ -90,19 +90,32 @@ class Wanted(NamedTuple):
         return cls(mean, *share, part, min(spread, 1.0))
 
 
-def rows_needed(
-    wanted: Sequence[Wanted], limit: Limit, level: float, power: float = _POWER, error: float = 0.0
-) -> list[int | None]:
-    """Return how many rows would show each view, by itself, to be inside a limit.
+class Goal(NamedTuple):
+    """That views are shown to be inside a limit.
 
-    Each is inside with probability ``power`` if it is wrong by ``error`` in the direction that is
-    harder to settle. None where no number of rows would do.
+    Attributes
+    ----------
+    limit, level
+        The limit, and the level of a side of each view's own interval.
+    power
+        With which probability.
+    error
+        By how much each view is wrong, in the direction that is harder to settle.
     """
+
+    limit: Limit
+    level: float
+    power: float = 0.8
+    error: float = 0.0
+
+
+def rows_needed(wanted: Sequence[Wanted], goal: Goal) -> list[int | None]:
+    """Return how many rows would show each view, by itself; None where no number of rows would do."""
     if not wanted:
         return []
 
     def enough(n: Array) -> NDArray[np.bool_]:
-        return np.asarray(chances(n, wanted, limit, level, error) >= power)
+        return np.asarray(chances(n, wanted, goal) >= goal.power)
 
     low, high = np.zeros(len(wanted)), np.full(len(wanted), 1.0)
     while len(short := np.flatnonzero(~enough(high) & (high < _MOST_ROWS))):
@@ -118,15 +131,9 @@ def rows_needed(
     return [None if out else math.ceil(n) for out, n in zip(never.tolist(), found, strict=True)]
 
 
-def quickest(
-    ways: Sequence[Sequence[Wanted]],
-    limit: Limit,
-    level: float,
-    power: float = _POWER,
-    error: float = 0.0,
-) -> tuple[list[Wanted], list[int | None]]:
+def quickest(ways: Sequence[Sequence[Wanted]], goal: Goal) -> tuple[list[Wanted], list[int | None]]:
     """Return of several ways to show each view inside a limit the one that takes fewest rows."""
-    needed = iter(rows_needed(list(chain(*ways)), limit, level, power, error))
+    needed = iter(rows_needed(list(chain(*ways)), goal))
     rows = [[next(needed) or math.inf for _ in each] for each in ways]
     best = [each.index(min(each)) for each in rows]
     chosen = [each[k] for each, k in zip(ways, best, strict=True)]
@@ -134,46 +141,36 @@ def quickest(
     return chosen, [None if n == math.inf else int(n) for n in found]
 
 
-def rows_in_all(
-    wanted: Sequence[Wanted], limit: Limit, level: float, power: float = _POWER, error: float = 0.0
-) -> int | None:
+def rows_in_all(wanted: Sequence[Wanted], goal: Goal) -> int | None:
     """Return the fewest rows in all by which all views are shown to be inside with this probability.
 
     Their probabilities are multiplied: views that share rows help each other. None if none would do.
     """
-    alone = rows_needed(wanted, limit, level, power, error)
+    alone = rows_needed(wanted, goal)
     if not wanted or None in alone:
         return None
     few = max(math.ceil((n or 0) / each.part) for n, each in zip(alone, wanted, strict=True))
-
-    def together(n: int) -> float:
-        return joint_chance(n, wanted, limit, level, error)
-
-    enough = few
-    while together(enough) < power:
+    together, enough = partial(joint_chance, wanted=wanted, goal=goal), few
+    while together(enough) < goal.power:
         enough *= 2
-    return few + bisect_left(range(few, enough), power, key=together)
+    return few + bisect_left(range(few, enough), goal.power, key=together)
 
 
-def joint_chance(
-    n: int, wanted: Sequence[Wanted], limit: Limit, level: float, error: float = 0.0
-) -> float:
+def joint_chance(n: int, wanted: Sequence[Wanted], goal: Goal) -> float:
     """Return the chance of all views to be shown inside a limit by so many rows in all."""
     rows = np.floor(n * np.array([each.part * each.share for each in wanted]))
-    return float(chances(np.maximum(rows, 1.0), wanted, limit, level, error).prod())
+    return float(chances(np.maximum(rows, 1.0), wanted, goal).prod())
 
 
-def chances(
-    n: Array, wanted: Sequence[Wanted], limit: Limit, level: float, error: float = 0.0
-) -> Array:
+def chances(n: Array, wanted: Sequence[Wanted], goal: Goal) -> Array:
     """Return the chance of each view to be shown inside a limit by so many rows in effect."""
     predicted = np.array([each.predicted for each in wanted])
-    least, most = np.array([limit.allowed(each.predicted) for each in wanted]).T
+    least, most = np.array([goal.limit.allowed(each.predicted) for each in wanted]).T
     by_bound = np.array([each.by_bound for each in wanted])
-    first = _fewest(n, least, level, by_bound)  # events from which on the lower limit is inside
-    last = n - _fewest(n, 1.0 - most, level, by_bound)
+    first = _fewest(n, least, goal.level, by_bound)  # events from which on the lower limit is inside
+    last = n - _fewest(n, 1.0 - most, goal.level, by_bound)
     spread, found = np.array([each.spread for each in wanted]), []
-    for truth in (predicted - error, predicted + error):
+    for truth in (predicted - goal.error, predicted + goal.error):
         rate = np.clip(truth, 0.0, 1.0)
         found.append(_at_most(last, n, rate, spread) - _at_most(first - 1.0, n, rate, spread))
     return np.where(last >= first, np.minimum(*found), 0.0)

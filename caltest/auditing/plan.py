@@ -104,11 +104,8 @@ class Scope:
         if not isinstance(self.lens, Until):
             return None
         law: Any = self.whole.law
-        time, seen = (
-            self.label.partition(":")[2],
-            "seen" in (getattr(self.first.law, "names", None) or ()),
-        )
-        return Horizon(time, law.time_unit, law.event, seen)
+        seen = "seen" in (getattr(self.first.law, "names", None) or ())
+        return Horizon(self.label.partition(":")[2], law.time_unit, law.event, seen)
 
     def statistics(self, options: Options) -> tuple[Statistic, ...]:
         """Return the statistics that are asked for and fit what the lens shows.

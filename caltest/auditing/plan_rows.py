@@ -13,7 +13,7 @@ from caltest._arguments import Number, arguments
 from caltest._numbers import counted
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
-from caltest.auditing.limits import Wanted, joint_chance, quickest, rows_in_all, rows_needed
+from caltest.auditing.limits import Goal, Wanted, joint_chance, quickest, rows_in_all, rows_needed
 from caltest.auditing.options import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
 from caltest.auditing.plan import make_plan
 from caltest.auditing.sizes import Design, few_carry
@@ -217,8 +217,8 @@ def plan(
     """
     limits: Any = {"materiality": materiality, "materiality_ratio": materiality_ratio, "alpha": alpha}
     options = Options.of(lenses=lenses, intersections=intersections, min_rows=_FEWEST, **limits)
-    limit = options.limit
-    if not limit:
+    goal = Goal(options.limit, min(alpha, LARGEST_LEVEL), power, error)
+    if not goal.limit:
         raise InputError(
             "there is no limit; give {materiality}.", materiality=Argument("materiality", 0.02)
         )
@@ -230,27 +230,27 @@ def plan(
     whose += [each.remaining for each in subtractions(made.hypotheses, _FEWEST)]
     if not whose:
         raise InputError("no mean error can be looked at in so few rows; give a larger pilot.")
-    level, found, asked = min(alpha, LARGEST_LEVEL), n, power
-    design, ways, carrying = Design.of(rows, None), list[list[Wanted]](), list[float]()
+    found, reached, ways, carrying = n, power, list[list[Wanted]](), list[float]()
+    design = Design.of(rows, None)
     for look in whose:
         own, scores, none = design.of_look(look), look.scores(), np.zeros(look.n_rows, dtype=np.intp)
-        ways.append(own.ways(scores, none, look.n_rows / rows.n_samples, level))
+        ways.append(own.ways(scores, none, look.n_rows / rows.n_samples, goal.level))
         carrying += [own.effective(scores)] if own.several is not None else []
-    wanted, _ = quickest(ways, limit, level, power, error)
+    wanted, _ = quickest(ways, goal)
     if n is not None:
         found = check_rows("n", n)
         wanted = [max(each, key=lambda way: (way.least <= n * way.part) * way.least) for each in ways]
         seen = _seen(wanted, found, min_rows)
-        power = joint_chance(found, [wanted[k] for k in seen], limit, level, error)
+        reached = joint_chance(found, [wanted[k] for k in seen], goal)
     else:
         seen = _seen(wanted, rows.n_samples, min_rows)
         while True:  # more rows let the audit look at smaller groups, which need more rows
-            found = rows_in_all([wanted[k] for k in seen], limit, level, power, error)
+            found = rows_in_all([wanted[k] for k in seen], goal)
             more = seen if found is None else _seen(wanted, found, min_rows)
             if set(more) <= set(seen):
                 break
             seen = more
-    alone = rows_needed([wanted[k] for k in seen], limit, level, asked, error)
+    alone = rows_needed([wanted[k] for k in seen], goal)
     views = [
         PlannedView(
             lens=whose[k].scope.label,
@@ -269,14 +269,14 @@ def plan(
         skipped.append(Skipped(f"{counted(small, 'view')} of small groups", None, reason))
     return AuditPlan(
         n=found,
-        power=power,
+        power=reached,
         views=tuple(sorted(views, key=lambda view: -math.inf if view.n is None else -view.n)),
         error=error,
-        wanted=asked,
+        wanted=power,
         n_samples=rows.n_samples,
         clustered=rows.clusters is not None,
         skipped=tuple(skipped),
-        warnings=few_carry(carrying, level),
+        warnings=few_carry(carrying, goal.level),
         **limits,
     )
 

@@ -25,7 +25,7 @@ from caltest.story import Finding, Step, Story, Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.estimates import InUnits, PosteriorSize, Remedy, UsualNumbers
+    from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
     from caltest.cox import Recalibration
 
 FailOn: TypeAlias = Literal["material", "likely", "undecided", "found", "never"]
@@ -115,7 +115,8 @@ class Audit(Result):
     usual
         The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
     posterior
-        For :func:`caltest.sbc`: how wrong every parameter is, and two together.
+        For :func:`caltest.sbc`: how wrong every parameter is, and two together
+        (:class:`caltest.auditing.posteriors.PosteriorSize`).
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
@@ -201,7 +202,7 @@ class Audit(Result):
     remedies: tuple[Remedy, ...] = ()
     usual: UsualNumbers | None = None
     units: InUnits | None = None
-    posterior: tuple[PosteriorSize, ...] = ()
+    posterior: tuple[Any, ...] = ()
     times: Curves | None = None
     unseen: Mapping[str, int] = field(default_factory=dict)
     about: str = "probabilities of classes"

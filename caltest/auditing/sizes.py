@@ -23,7 +23,7 @@ from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 from caltest._numbers import counted
 from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction
-from caltest.auditing.limits import Limit, Wanted, quickest, rows_in_all
+from caltest.auditing.limits import Goal, Limit, Wanted, quickest, rows_in_all
 from caltest.auditing.plan import MEAN, Look, Plan, around
 from caltest.auditing.views import Part, Rest, Sensitivity, Sized, Skipped, View
 from caltest.bounds.intervals import LARGEST_LEVEL, error_bounds, mean_bounds
@@ -498,17 +498,17 @@ class Sizes:
 
         And how many rows in all would settle all of them.
         """
-        found, level = list(sized), self.own_level
+        found, goal = list(sized), Goal(self.limit, self.own_level)
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return found, None
         ways = [self.ways(looks[k], found[k], labels) for k in held]
-        wanted, needed = quickest(ways, self.limit, level)
+        wanted, needed = quickest(ways, goal)
         for k, rows in zip(held, needed, strict=True):
             if not found[k].inside:
                 clusters = self.design.of_look(looks[k]).clusters_in(rows)
                 found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
-        return found, rows_in_all(wanted, self.limit, level)
+        return found, rows_in_all(wanted, goal)
 
     def ways(self, look: Look, sized: View | Rest, labels: NDArray[np.intp]) -> list[Wanted]:
         """Return what would show a mean to be inside the limit."""

@@ -28,7 +28,7 @@ from caltest.text.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from caltest.auditing.estimates import PosteriorSize
+    from caltest.auditing.posteriors import PosteriorSize
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 

@@ -14,8 +14,8 @@ from caltest.laws.members import halves
 from caltest.lenses import within
 
 if TYPE_CHECKING:
-    from caltest.auditing.estimates import PosteriorSize
     from caltest.auditing.plan_rows import AuditPlan
+    from caltest.auditing.posteriors import PosteriorSize
     from caltest.auditing.result import Audit
     from caltest.auditing.views import Group, View
     from caltest.statistics import Statistic
