@@ -375,7 +375,7 @@ def test_wrong_usage(here, arguments):
 def test_wrong_options_in_a_file(here, idle):
     Path("pyproject.toml").write_text("[tool.caltest]\nalhpa = 0.1\n")
     assert fails("wrong.csv").startswith(
-        "pyproject.toml [tool.caltest]: there is no option 'alhpa' (did you mean 'alpha'?); rename or "
+        "pyproject.toml [tool.caltest]: there is no option 'alhpa'; did you mean 'alpha'? Choices: "
     )
 
 

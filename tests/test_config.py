@@ -100,8 +100,8 @@ def test_columns_as_they_are_typed(here):
 
 
 WRONG = {
-    "unknown": ("alhpa = 0.1", "there is no option 'alhpa' (did you mean 'alpha'?); rename or remove"),
-    "unlike any": ("moon = 1", "there is no option 'moon'; rename or remove it: the options are"),
+    "unknown": ("alhpa = 0.1", "there is no option 'alhpa'; did you mean 'alpha'? Choices: label,"),
+    "unlike any": ("rg = 1", "there is no option 'rg'; choices: label, columns, "),
     "of no file": ('example = "digits:naive_bayes"', "there is no option 'example'"),
     "a table": ("[audit]\nalpha = 1", "there is no option 'audit'"),
     "twice": ("min-rows = 1\nmin_rows = 2", "the option 'min-rows' is given twice"),

@@ -232,7 +232,7 @@ def test_wrong_tables_are_sentences():
         "is 'x'; give a column and its value, as in target=rain." in run(*asked, "x", code=(2,)).stderr
     )
     twice = run(*asked, "location=01", "--where", "location=02", code=(2,)).stderr
-    assert "--where gives two values of one column; give one of them." in twice
+    assert "--where gives column 'location' twice; give it once." in twice
     sample = {"output_type": "sample"}
     found = read("hub.csv", truth="truth.csv", where=sample, weights="horizon", groups="location")
     assert np.unique(found.rows.weights).tolist() == [0.0, 1.0]  # horizons

@@ -16,6 +16,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -23,8 +24,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from caltest._arguments import KINDS, Whole, choose, closest, flag
-from caltest._visible import quoted
+from caltest._arguments import KINDS, Whole, choose, flag
+from caltest._visible import attempt, quoted
 from caltest.cli import _output as out
 from caltest.exceptions import IN_SHELL, InputError
 from caltest.files.paths import is_file, is_url, named, opened
@@ -86,25 +87,23 @@ def column_names(columns: str) -> list[str]:
 
 
 def _pairs(
-    given: Iterable[str], option: str, what: str, wanted: str, first: bool = False
-) -> dict[str, float]:
-    """Split names, each with a number behind it, or before it where that is ``first``.
+    given: Iterable[str], option: str, what: str, wanted: str, *, first: bool = False, of: Any = float
+) -> dict[str, Any]:
+    """Split names, each with a number (or text) behind it, or before it where that is ``first``.
 
     >>> _pairs(["0=0.01", "a=b=0.5"], "--sampling-rate", "class", "a class and its rate")
     {'0': 0.01, 'a=b': 0.5}
     """
-    found: dict[str, float] = {}
+    found: dict[str, Any] = {}
     for each in given:
-        name, equals, text = each.partition("=")[::-1] if first else each.rpartition("=")
-        try:
-            number = float(text)
-        except ValueError:
-            equals = ""
-        if not equals:
+        name, equals, text = each.partition("=") if first or of is str else each.rpartition("=")
+        name, text = (text, name) if first else (name, text)
+        value = attempt(partial(of, text))
+        if not equals or value is None:
             raise InputError(f"{option} is {each!r}; give {wanted}.")
         if name in found:
             raise InputError(f"{option} gives {what} {name!r} twice; give it once.")
-        found[name] = number
+        found[name] = value
     return found
 
 
@@ -190,16 +189,11 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
     values: dict[str, Any] = {}
     for key, value in table.items():
         name = key.replace("_", "-")
-        if name not in options:
-            close = closest(name, options)
-            meant = f" (did you mean {close!r}?)" if close else ""
-            raise InputError(
-                f"{place}: there is no option {key!r}{meant}; rename or remove it: the options are "
-                f"{', '.join(options)}."
-            )
-        if name in values:
-            raise InputError(f"{place}: the option {name!r} is given twice; give it once.")
-        values[name] = read(options[name], f"{place}: {key}", value)
+        with named(place):
+            option = choose("option", name, options)
+            if name in values:
+                raise InputError(f"the option {name!r} is given twice; give it once.")
+            values[name] = read(option, key, value)
     return values
 
 
@@ -247,7 +241,7 @@ class Input:
             own = {"follow_up": self["follow-up"], "interpolation": self["interpolation"]}
             numbers |= {name: value for name, value in own.items() if value is not None}
             numbers["event"] = self["event"]
-            numbers["survival"] = pattern or _pairs(each, "--survival-at", "column", wanted, True)
+            numbers["survival"] = pattern or _pairs(each, "--survival-at", "column", wanted, first=True)
         if not numbers:
             return self["columns"]
         if self["columns"] is not None:
@@ -319,11 +313,7 @@ class Input:
             more |= {each: self[each]} if self[each] is not None else {}
         if self["where"]:
             wanted = "a column and its value, as in target=rain"
-            if wrong := next((each for each in self["where"] if "=" not in each), None):
-                raise InputError(f"--where is {wrong!r}; give {wanted}.")
-            more["where"] = dict(each.split("=", 1) for each in self["where"])
-            if len(more["where"]) < len(self["where"]):
-                raise InputError("--where gives two values of one column; give one of them.")
+            more["where"] = _pairs(self["where"], "--where", "column", wanted, of=str)
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
         more["logits"] = bool(self["logits"])

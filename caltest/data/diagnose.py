@@ -6,6 +6,7 @@ is said only where hardly anything else looks like it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -43,10 +44,10 @@ _LOOKS = {
     "numbers break, or leave these rows out of probs and labels alike.",
     "outside": "probs has entries outside [0, 1]{share}: {entry}; correct these rows, or leave them "
     "out of probs and labels alike.",
-    "sums": "probs has rows that do not sum to 1{share}: {row} sums to {found}; {do}.",
+    "sums": "probs has rows that do not sum to 1{count}{most}: {row} sums to {found}; {do}.",
     "no multiples": "probs has values that are not multiples of {step}{share}: {entry}; give "
     "as rounding the step in which they were stated, or leave it out.",
-    "no steps": "probs has rows that no probabilities round to in steps of {step}{share}: "
+    "no steps": "probs has rows that no probabilities round to in steps of {step}{count}: "
     "{row} sums to {found}; give one column for every class, or correct these rows.",
 }
 _WORDS: dict[str, Any] = {
@@ -81,36 +82,33 @@ class Suspect:
         """Which entries lie outside [0, 1], (n, m)."""
         return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
 
-    def entry(self, where: Mask) -> Phrase:
-        """Name the first entry, row by row, of those in the mask ``where``."""
-        row, column = (int(index) for index in np.argwhere(where)[0])
-        named = "" if self.values.shape[1] == 1 else f", {self.table.column(column)}"
-        found = f"{self.values[row, column]:.6g}"
-        return Phrase("{row}{column} is {found}", {"row": Row(row), "column": named, "found": found})
+    def facts(self, wrong: Mask) -> dict[str, Any]:
+        """Return facts on wrong entries (n, m): in how many rows they are, the first, and its row."""
+        rows = np.asarray(wrong.any(axis=1))
+        row, column = map(int, np.argwhere(wrong)[0])
+        named = "" if wrong.shape[1] == 1 else f", {self.table.column(column)}"
+        what = {"row": Row(row), "column": named, "found": f"{self.values[row, column]:.6g}"}
+        of = f"{rows.sum()} of {len(rows)}"
+        return {
+            "entry": Phrase("{row}{column} is {found}", what),
+            "share": OfAll(f", in {of} rows"),
+            "count": OfAll(f", {of}"),
+            "row": row,
+            "found": f"{self.sums[row]:.9g}",
+            "column": self.table.column(int(np.argmin(wrong.any(axis=0)))),  # where none is wrong
+        }
 
-    def entries(self, wrong: Mask) -> dict[str, Any]:
-        """Return facts on wrong entries: in how many rows they are, and the first."""
-        share = OfAll(f", in {wrong.any(axis=1).sum()} of {len(wrong)} rows")
-        return {"share": share, "entry": self.entry(wrong)}
-
-    def rows(self, wrong: Mask, digits: int, most: str = "") -> dict[str, Any]:
-        """Return facts on rows with a wrong sum: how many there are, and the first."""
-        row = int(np.argmax(wrong))
-        found = f"{self.sums[row]:.{digits}g}"
-        return {"share": OfAll(f", {wrong.sum()} of {len(wrong)}{most}"), "row": row, "found": found}
-
-    def as_numbers(self) -> tuple[str, dict[str, Any]] | None:
-        """Return "numbers" and facts on the first row if outcomes are no classes; else None."""
+    @property
+    def are_numbers(self) -> bool:
+        """Whether outcomes are no classes, so that these seem to predict numbers."""
         p, y = self.values, self.labels
         if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all() or np.isin(p, y).all():
-            return None
+            return False
         off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (p.shape[1] > 1))
         known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
         whole = (known == np.round(known)).all()
         few = len(known) <= 2 * p.shape[1] + 2 or np.median(p) > known[-1]
-        if off.mean() < (0.5 if whole else 0.1) or (whole and few):
-            return None
-        return "numbers", {"entry": self.entry(np.isfinite(p)), "outcome": f"{y[0]:.6g}"}
+        return bool(off.mean() >= (0.5 if whole else 0.1) and not (whole and few))
 
 
 # ------------------------------------------------------------------ rounded
@@ -167,7 +165,7 @@ def in_steps(suspect: Suspect, step: float) -> Array:
     stated = np.asarray(counts / per_one)
     off = np.abs(values - stated) > (_ON_GRID_COARSE if suspect.table.coarse else _ON_GRID)
     if off.any():
-        raise InputError(_LOOKS["no multiples"], step=f"{step:.6g}", **suspect.entries(off))
+        raise InputError(_LOOKS["no multiples"], step=f"{step:.6g}", **suspect.facts(off))
     width = stated.shape[1]
     if width == 1:
         return stated
@@ -175,7 +173,7 @@ def in_steps(suspect: Suspect, step: float) -> Array:
     least, most = 1.0 - 0.5 * step * width, 1.0 + 0.5 * step * (counts > 0).sum(axis=1)
     wrong = (exact.sums < max(least, 0.5 * step) - _ON_GRID) | (exact.sums > most + _ON_GRID)
     if wrong.any():
-        raise InputError(_LOOKS["no steps"], step=f"{step:.6g}", **exact.rows(wrong, 6))
+        raise InputError(_LOOKS["no steps"], step=f"{step:.6g}", **exact.facts(wrong[:, None]))
     return stated
 
 
@@ -184,59 +182,48 @@ def in_steps(suspect: Suspect, step: float) -> Array:
 
 def probs_error(suspect: Suspect) -> InputError:
     """Say what predictions that are not on the simplex look like."""
-    look = _of_one_column if suspect.values.shape[1] == 1 else _of_columns
     with np.errstate(over="ignore", invalid="ignore"):
-        kind, facts = suspect.as_numbers() or look(suspect)
-    return InputError(_LOOKS[kind], **_WORDS, **facts)
+        kind, wrong = next((kind, wrong) for kind, looks, wrong in _looks(suspect) if looks)
+    facts: dict[str, Any] = _WORDS | suspect.facts(wrong)
+    if kind == "numbers" and suspect.labels is not None:
+        facts["outcome"] = f"{suspect.labels[0]:.6g}"
+    elif kind == "sums":
+        facts["most"] = OfAll(f", off by up to {np.abs(suspect.sums - 1).max():.2g}")
+        facts["do"] = _advice(suspect)
+    return InputError(_LOOKS[kind], **facts)
 
 
-def _of_columns(suspect: Suspect) -> tuple[str, dict[str, Any]]:
-    """Return what several columns look like, with the facts of that sentence."""
-    values, sums, outside = suspect.values, suspect.sums, suspect.outside
-    low, high, finite = values.min(), values.max(), np.isfinite(values)
-    if high <= suspect.tolerance and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2:
-        return "log-probabilities", {}
-    if not finite.all():
-        return "not finite", suspect.entries(~finite)
-    if values.shape[1] >= 3:
-        # A column that is no probability is what the row sums exceed 1 by, in every row.
-        excess = (sums - 1)[:, None]
-        extra = np.abs(values - excess).max(axis=0) <= 1e-3
-        if extra.any() and np.abs(excess).max() >= 0.05 and not outside[:, ~extra].any():
-            return "no probability", {"column": suspect.table.column(int(np.argmax(extra)))}
-    if low >= 0 and np.abs(sums - 100).max() <= 1:
-        return "percentages", {}
-    if low >= 0 and sums.min() >= 1 and high > 1 and np.all(values == np.round(values)):
-        return "counts", {"row": 0, "found": f"{sums[0]:.6g}"}
-    off = np.abs(sums - 1)
-    # A few bad rows are bad rows; logits are off in most.
-    if outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5:
-        within = ~outside.any(axis=0)
-        if within.any() and len(values) >= 20:  # logits leave it in every column
-            column = suspect.table.column(int(np.argmax(within)))
-            return "other columns", {"entry": suspect.entry(outside), "column": column}
-        return "logits", {"entry": suspect.entry(outside)}
-    if outside.any():
-        return "outside", suspect.entries(outside)
-    facts = suspect.rows(off > suspect.tolerance, 9, f", off by up to {off.max():.2g}")
-    return "sums", {**facts, "do": _advice(suspect)}
-
-
-def _of_one_column(suspect: Suspect) -> tuple[str, dict[str, Any]]:
-    """Return what one column looks like, with the facts of that sentence."""
-    values, outside, finite = suspect.values, suspect.outside, np.isfinite(suspect.values)
-    if not finite.all():
-        return "not finite", suspect.entries(~finite)
-    if outside.mean() < 0.1:
-        return "outside", suspect.entries(outside)
-    seen = np.unique(values)
-    every = len(seen) > 2 and np.array_equal(seen, np.arange(seen[0], seen[0] + len(seen)))
-    kind = "logarithms" if values.max() <= 0 else "logit"
-    if np.all(values == np.round(values)) and (every or np.abs(values).max() < 10):
-        kind = "labels"
-    elif values.min() >= 0 and values.max() <= 100:
-        kind = "percentage"
-    return kind, {"entry": suspect.entry(outside)}
+def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
+    """Yield what they may look like, if they do, and by which entries; the most telling first."""
+    values, sums, outside, near = suspect.values, suspect.sums, suspect.outside, suspect.tolerance
+    low, high, nan, width = values.min(), values.max(), ~np.isfinite(values), values.shape[1]
+    every, off, whole = np.ones_like(nan), np.abs(sums - 1), (values == np.round(values)).all()
+    yield "numbers", suspect.are_numbers, every
+    logarithms = high <= near and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2
+    yield "log-probabilities", logarithms and width > 1, every
+    yield "not finite", nan.any(), nan
+    if width == 1:
+        seen = np.unique(values)
+        counted = len(seen) > 2 and np.array_equal(seen, np.arange(seen[0], seen[0] + len(seen)))
+        yield "outside", outside.mean() < 0.1, outside
+        yield "labels", whole and (counted or np.abs(values).max() < 10), outside
+        yield "percentage", low >= 0 and high <= 100, outside
+        yield "logarithms", high <= 0, outside
+        yield "logit", True, outside
+    # A column that is no probability is what the row sums exceed 1 by, in every row.
+    excess = (sums - 1)[:, None]
+    extra = (np.abs(values - excess).max(axis=0) <= 1e-3) & (width >= 3)
+    others_fit = np.abs(excess).max() >= 0.05 and not outside[:, ~extra].any()
+    yield "no probability", extra.any() and others_fit, every & (np.arange(width) != extra.argmax())
+    yield "percentages", low >= 0 and np.abs(sums - 100).max() <= 1, every
+    yield "counts", low >= 0 and sums.min() >= 1 and high > 1 and whole, every
+    # A few bad rows are bad rows; logits are off in most, and leave [0, 1] in every column.
+    most = outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5
+    within = len(values) >= 20 and not outside.any(axis=0).all()
+    yield "other columns", most and within, outside
+    yield "logits", most, outside
+    yield "outside", outside.any(), outside
+    yield "sums", True, every & (off > near)[:, None]
 
 
 def _advice(suspect: Suspect) -> str:
