@@ -249,7 +249,6 @@ KINDS: dict[str, Kind] = {
         0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
     ),
     "materiality_ratio": _ratio,
-    "maturity": Whole(0, 36_500, "give a whole number of days, such as 90"),
     "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,
     "kernel": OneOf(

@@ -220,7 +220,7 @@ batch NAME  What the batch is called, by which it is known if it comes again; fo
     [default: its content]
 date TEXT  When its rows were predicted.
 date-column COL  A column of the dates when rows were predicted, which are in their order.
-alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next eight, it is kept
+alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next six, it is kept
     in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]
 mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mode change.
@@ -230,8 +230,6 @@ lens NAME  What is looked at: top_label, class:3, interval:0.9 and others.
     [default: all that is predicted]
 statistic NAME  Bets on the scores of rows of one: brier, log_score, spiegelhalter, ecd; or citl.
     [default: on all that can be learned]
-maturity INT  With --id: days after which rows enter, all of them with an outcome.
-    [default: when it is their turn]
 model TEXT  Name and version of the model: a state is of one. [default: none]
 report FILE  Also write a page with the path of the evidence: one .html file.
 json plot

@@ -574,25 +574,6 @@ def test_events_that_are_seen_sooner_raise_no_alarm(tmp_path):
     assert (state.rows, state.alarm) == (400, False)
 
 
-def test_with_a_maturity_rows_enter_at_one_age():
-    """An outcome that is known sooner waits; one that is not known by then is asked for."""
-    monitor = caltest.Monitor(maturity=90)
-    monitor.update([0.2, 0.7], [None, 1], ids=["a", "b"], date="2026-01-01")
-    monitor.update([0.4], [None], ids=["c"], date="2026-02-01")
-    assert monitor.update(None, [1], ids=["a"], date="2026-03-31").rows == 0
-    state = monitor.update(None, [0], ids=["c"], date="2026-04-01")
-    assert (state.rows, state.waiting) == (2, 1)
-    assert monitor.update([0.1], [None], ids=["d"], date="2026-05-02").rows == 3
-    with pytest.raises(caltest.InputError, match=r"'d' was predicted on 2026-05-02 and has no outcome"):
-        monitor.update([0.3], [None], ids=["e"], date="2026-07-31")
-    assert monitor.state.waiting == 1
-    assert monitor.update([0.3], [None], ids=["e"], date="2026-07-30").waiting == 2
-    with pytest.raises(caltest.InputError, match="maturity counts days; give a date such as"):
-        monitor.update([0.3], [None], ids=["f"])
-    with pytest.raises(caltest.InputError, match="give a whole number of days, such as 90"):
-        caltest.Monitor(maturity=-1)
-
-
 def test_rows_that_wait_are_alike():
     monitor = caltest.Monitor()
     monitor.update([[0.2, 0.8]], [None], ids=["a"])
@@ -600,13 +581,13 @@ def test_rows_that_wait_are_alike():
         monitor.update([[0.2, 0.3, 0.5]], [None], ids=["b"])
     with pytest.raises(caltest.InputError, match="predicted has 2 rows and outcomes 1; give one for"):
         monitor.update([0.2, 0.3], [None], ids=["c"])
-    with pytest.raises(caltest.InputError, match="ids holds 'a' twice, or a row that waits"):
+    with pytest.raises(caltest.InputError, match="ids holds 'a' twice, or a row that came before"):
         monitor.update([0.2, 0.4], [None, None], ids=["a", "z"])
     assert monitor.update(None, [1], ids=["a"]).rows == 1
     with pytest.raises(caltest.InputError, match="predicted is None, and no row waits"):
         monitor.update(None, [1])
-    with pytest.raises(caltest.InputError, match="maturity is about rows that wait for it"):
-        caltest.Monitor(maturity=30).update([0.2, 0.3], [0, 1])
+    with pytest.raises(caltest.InputError, match="ids holds 'a' twice, or a row that came before"):
+        monitor.update([0.2], [1], ids=["a"])
 
 
 def test_rows_that_wait_keep_the_names_of_their_classes(tmp_path):
@@ -716,6 +697,8 @@ def test_rows_that_wait_need_their_names():
         monitor.update(P, Y)
     with pytest.raises(caltest.InputError, match="known already"):
         monitor.update(None, [1], ids=["b"])
+    with pytest.raises(caltest.InputError, match="ids holds 'a' twice"):
+        monitor.update(None, [1, 0], ids=["a", "a"])
     with pytest.raises(caltest.InputError, match="columns of groups: this batch has"):
         monitor.update(P, Y, ids=["d", "e", "f"], groups=["x", "y", "z"])
 

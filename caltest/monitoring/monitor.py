@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import math
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.laws import Quantiles
+from caltest.laws import Classes, Quantiles
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import state
 from caltest.monitoring.bettors import SCORED, Books
@@ -72,10 +73,6 @@ class Monitor:
         model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; of one probability "citl".
         The order in which scores put the labels of a row is all that counts: of two classes the first
         four are the same bet. Default None: bets on all that can be learned from predictions.
-    maturity
-        Where outcomes come late, the age in days at which rows enter, and not before. ``date`` of
-        :meth:`update` is then a date, and all rows of that age need an outcome, such as 0 where no
-        event was seen by then. Default None: as soon as it is their turn.
     model
         Name and version of the model, kept in the state: a state is of one model. Default None.
 
@@ -122,7 +119,6 @@ class Monitor:
         tolerance: float = 0.0,
         lens: str | None = None,
         statistic: str | None = None,
-        maturity: int | None = None,
         model: str | None = None,
     ) -> None:
         choose("mode", mode, {"ever": None, "change": None})
@@ -134,7 +130,6 @@ class Monitor:
         numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
         self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "model": model}
-        self.options["maturity"] = None if maturity is None else int(maturity)
         self._shape: dict[str, Any] = {}  # what the first batch was like
         self._books: Books = {}
         self._processes: list[list[str]] = []  # column and value, of all but the first
@@ -217,11 +212,6 @@ class Monitor:
         >>> monitor.update(None, [1], ids=["b"]).rows
         3
         """
-        if ids is None and self.options["maturity"] is not None:
-            raise InputError(
-                "maturity is about rows that wait for it, by their names; give ids, or leave maturity "
-                "out of Monitor."
-            )
         if predicted is None and ids is None and not self._queue:
             raise InputError("predicted is None, and no row waits for its outcome; give predictions.")
         beside = {"groups": groups, "clusters": clusters}
@@ -231,8 +221,7 @@ class Monitor:
         for each in (predicted, outcomes, groups, clusters):
             state.check_ids(ids, each)
         if ids is not None or self._queue:
-            own = {"predicted": predicted, "outcomes": outcomes, "logits": logits}
-            self._late(own, beside, ids, batch, date)
+            self._late(predicted, outcomes, ids, batch, date, logits, beside)
             return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
@@ -396,42 +385,48 @@ class Monitor:
 
     def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
         """Return the processes of every row, (n, 1 + columns), of which new ones are taken in."""
-        member, processes = np.zeros((n, 1 + len(texts)), np.int64), list(self._processes)
-        known = {tuple(each): k for k, each in enumerate(processes, 1)}
-        columns = sorted(texts)
+        member, columns = np.zeros((n, 1 + len(texts)), np.int64), sorted(texts)
+        known = {tuple(each): k for k, each in enumerate(self._processes, 1)}
         for row, values in enumerate(zip(*(texts[column] for column in columns), strict=True)):
             for place, each in enumerate(zip(columns, values, strict=True), 1):
-                if each not in known:
-                    processes.append([*each])
-                    known[each] = len(processes)
-                member[row, place] = known[each]
-        if len(processes) > _MOST_GROUPS:
+                member[row, place] = known.setdefault(each, len(known) + 1)
+        if len(known) > _MOST_GROUPS:
             raise InputError(
                 f"there are more than {_MOST_GROUPS:,} groups; give columns of fewer values, and cut "
                 "numbers at fixed places."
             )
-        return member, processes
+        return member, [[*each] for each in known]
 
     def _late(
         self,
-        given: dict[str, Any],
-        beside: dict[str, Any],
+        predicted: object,
+        outcomes: object,
         ids: object,
         batch: str | None,
         date: object,
+        logits: bool,
+        beside: dict[str, Any],
     ) -> None:
-        """Keep rows until their turn, and take in those whose turn it is."""
+        """Keep rows until those before them have outcomes, and take in those whose turn it is."""
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
             raise InputError(f"{waits}; give ids.")
-        predicted, outcomes, logits = given.values()
         if (cells := cells_of(outcomes, "outcomes")) is None:
             raise InputError(argument="outcomes", found=quoted(outcomes), do="give one for every row")
-        names, queue = state.names_of(ids, len(cells), "ids"), list(self._queue)
-        dates = state.dates_of(date, len(cells))
-        shape, batches = self._shape, self._batches
-        if predicted is not None:
-            if sample_of_law(predicted, np.zeros(len(cells))):
+        names, dates = state.names_of(ids, len(cells), "ids"), state.dates_of(date, len(cells))
+        shape, queue, keys = self._shape, list(self._queue), list[str]()
+        fresh = [*map(state.brief, names)]
+        count = Counter([*fresh, *(() if predicted is None else self._ids)])
+        if again := [name for name, key in zip(names, fresh, strict=True) if count[key] > 1]:
+            raise InputError(
+                f"ids holds {quoted(again[0])} twice, or a row that came before is called so; give "
+                "each its own."
+            )
+        if predicted is None:
+            fresh = []
+        else:
+            labels = np.zeros(len(cells), np.intp)
+            if sample_of_law(predicted, labels):
                 raise InputError(
                     "only probabilities of classes wait; give others when outcomes are known."
                 )
@@ -441,32 +436,25 @@ class Monitor:
                     f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
                     "every row, None where it is not known."
                 )
-            seen = {state.brief(name): name for name in names}
-            if again := seen.keys() & set(self._ids):
-                raise InputError(
-                    f"the row {quoted(seen[min(again)])} was counted before; leave it out, or give "
-                    "rows names of their own."
-                )
             # What could not be taken in later, as far as is known, is not let wait.
-            new = state.batch_of(rows, np.zeros(len(cells), np.intp), **beside)
+            new = state.batch_of(rows, labels, **beside)
             _, shape = self._checked(new)
-            batches = [*batches, self._new_batch(batch, repr(names))]
-            units = names if new.clusters is None else new.clusters
-            for k, probs in enumerate(rows.probs.tolist()):
-                texts = [new.texts[column][k] for column in shape["groups"]]
-                queue.append(Waiting(names[k], probs, -1, texts, units[k], dates[k]))
-        queue = state.informed(queue, names, cells, shape.get("columns"))
-        ready, left = state.parted(queue, self.options["maturity"], dates[-1])
+            keys = [self._new_batch(batch, repr(names))]
+            texts = [[new.texts[column][k] for column in shape["groups"]] for k in range(len(names))]
+            each = names, rows.probs.tolist(), repeat(-1), texts, new.clusters or names, dates
+            queue += map(Waiting, *each)
+        state.informed(queue, names, cells, shape.get("columns"))
+        ready, left = state.parted(queue)
         if ready:
-            known = state.Batch(
-                Rows(state.law_of(ready, shape["columns"])),
-                np.array([each.label for each in ready]),
-                {name: [each.texts[k] for each in ready] for k, name in enumerate(shape["groups"])},
-                [each.unit for each in ready] if shape["clusters"] == "given" else None,
+            _, probs, known, groups, units, days = zip(*ready, strict=True)
+            columns, clusters = shape["columns"], [*units] if shape["clusters"] == "given" else None
+            law = Classes(np.array(probs), columns and tuple(columns))
+            own = dict(zip(shape["groups"], zip(*groups, strict=True), strict=True))
+            self._enter(
+                state.Batch(Rows(law), np.array(known), own, clusters), batch, days, counted=True
             )
-            self._enter(known, batch, [each.date for each in ready], counted=True)
-            self._ids += [state.brief(each.name) for each in ready]
-        self._shape, self._queue, self._batches = shape, left, batches
+        self._shape, self._queue = shape, left
+        self._batches, self._ids = [*self._batches, *keys], [*self._ids, *fresh]
 
     # -------------------------------------------------------------- what is known
 
@@ -483,7 +471,7 @@ class Monitor:
     @property
     def state(self) -> MonitorState:
         """What is known now."""
-        options = {name: value for name, value in self.options.items() if name != "maturity"}
+        options = self.options
         nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing

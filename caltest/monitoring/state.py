@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -28,7 +27,7 @@ from caltest.data.containers import NamedArray, cells_of
 from caltest.exceptions import InputError
 from caltest.files.paths import named, opened
 from caltest.files.writing import write_whole
-from caltest.laws import Classes, Survival
+from caltest.laws import Survival
 from caltest.laws.classes import Array
 from caltest.monitoring.bettors import LATEST, Bettors, Books, limits
 from caltest.results import Facts, Result
@@ -470,72 +469,34 @@ class Waiting(NamedTuple):
     name: str
     probs: list[float]
     label: int  #: −1: not known.
-    texts: list[str]  #: The groups of the row, in the order of their columns.
+    texts: Sequence[str]  #: The groups of the row, in the order of their columns.
     unit: str  #: The cluster; without clusters, the name.
     date: str | None  #: When it was predicted.
 
 
-def day(text: object) -> date:
-    """Read a date, which a maturity needs."""
-    try:
-        return date.fromisoformat(str(text)[:10])
-    except ValueError:
-        raise InputError(
-            f"date is {quoted(text)}, and maturity counts days; give a date such as '2026-05-11'."
-        ) from None
-
-
-def law_of(rows: Sequence[Waiting], columns: list[str] | None) -> Classes:
-    """Return the predictions of rows; ``columns`` are the names of the classes."""
-    return Classes(np.array([each.probs for each in rows]), tuple(columns) if columns else None)
-
-
 def informed(
-    queue: Sequence[Waiting], names: Sequence[str], cells: Sequence[Any], columns: list[str] | None
-) -> list[Waiting]:
-    """Return the queue with outcomes that are known now."""
+    queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], columns: Sequence[str] | None
+) -> None:
+    """Write outcomes that are known now into the queue; ``columns`` are the names of the classes."""
     places = {each.name: k for k, each in enumerate(queue)}
-    for each in ([row.name for row in queue], names):
-        if twice := [name for name, count in Counter(each).items() if count > 1]:
-            raise InputError(
-                f"ids holds {quoted(twice[0])} twice, or a row that waits is called so; give each its "
-                "own."
-            )
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
-    pairs = zip(names, cells, strict=True)
-    known = [(places[name], x) for name, x in pairs if not is_missing(x) or x in (columns or ())]
-    found = list(queue)
+    pairs = zip(map(places.__getitem__, names), cells, strict=True)
+    known = {k: x for k, x in pairs if not is_missing(x) or x in (columns or ())}
+    if done := [queue[k].name for k in known if queue[k].label >= 0]:
+        raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
     if known:
-        if done := [queue[k].name for k, _ in known if queue[k].label >= 0]:
-            raise InputError(f"the outcome of row {quoted(done[0])} is known already; give each once.")
-        law = law_of([queue[k] for k, _ in known], columns)
-        waited = NamedArray(law.probs, law.names)
-        labels = sample(waited, [cell for _, cell in known], part=True).labels.tolist()
-        for (k, _), label in zip(known, labels, strict=True):
-            found[k] = found[k]._replace(label=label)
-    return found
+        law = NamedArray(np.array([queue[k].probs for k in known]), tuple(columns) if columns else None)
+        for k, label in zip(known, sample(law, [*known.values()], part=True).labels, strict=True):
+            queue[k] = queue[k]._replace(label=int(label))
 
 
-def parted(
-    queue: Sequence[Waiting], maturity: int | None, now: str | None
-) -> tuple[list[Waiting], list[Waiting]]:
+def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
     """Return rows whose turn it is, and those that wait on; no cluster is parted.
 
-    Nobody enters before those who were predicted earlier. With a maturity rows enter when they are so
-    old, and not before, though their outcomes may be known.
+    Nobody enters before those who were predicted earlier.
     """
     late = {each.unit for each in queue if each.label < 0}
-    if maturity is not None:
-        today = day(now)
-        young = {each.name: each for each in queue if (today - day(each.date)).days < maturity}
-        if missing := [each for each in queue if each.label < 0 and each.name not in young]:
-            raise InputError(
-                f"the row {quoted(missing[0].name)} was predicted on {missing[0].date} and has no "
-                f"outcome {maturity} days later ({len(missing):,} such rows); give outcomes of all "
-                "rows that are so old first: where no event was seen by then, that it did not come."
-            )
-        late |= {each.unit for each in young.values()}
     first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
     late = {each.unit for each in queue[first:]}
     ready = [each for each in queue if each.unit not in late]
@@ -546,7 +507,7 @@ def parted(
 #
 # Whole or not at all.
 
-_SCHEMA = 6
+_SCHEMA = 7
 _PARTS = ("schema", "options", "state")
 
 
