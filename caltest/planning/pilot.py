@@ -1,7 +1,8 @@
-"""Pilot sets: the predictions of a model, and what is assumed to be true of them."""
+"""Models to plan with: pilot sets, with what is assumed to be true of them, and functions that draw."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +19,14 @@ from caltest._visible import quoted
 from caltest.alignment import check_rows, column_names, in_order_of
 from caltest.data import Rows, Sample
 from caltest.data.rows import on_average_one, refuse_clusters
+from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.laws.classes import LabelSampler
-from caltest.sampling import seed_of
+from caltest.sampling import generator, seed_of
 from caltest.simulation import Simulated
 
+#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
+Model: TypeAlias = "Callable[..., object]"
 Assumption: TypeAlias = "Callable[[Array], object] | Array"
 
 _WAYS = {"temperature": 0.8, "bias": 0.5, "overconfidence": 0.05}
@@ -253,3 +257,92 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
         )
     name = getattr(truth, "__name__", None)
     return read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}"
+
+
+# ------------------------------------------------------------------ models
+
+
+def find_model(model: object) -> Model:
+    """Return a model of a function, a pilot or data that are one."""
+    if isinstance(model, Simulated):
+        return pilot(model)
+    if not callable(model) or isinstance(model, type):
+        what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
+        raise InputError(
+            f"the model is {what}; give caltest.planning.pilot(probs, temperature=0.8), or a function "
+            "such as caltest.simulation.tempered."
+        )
+    try:
+        inspect.signature(model).bind(100, rng=None)
+    except TypeError as error:
+        found = (
+            f"the model {described(model)} cannot be called with a number of rows and rng= ({error})"
+        )
+        raise InputError(f"{found}; write it as def model(n, rng).") from None
+    except ValueError:  # written in C: its arguments are not known
+        pass
+    return model
+
+
+def described(model: Model) -> str:
+    """Return what a model assumes, as a clause."""
+    if isinstance(model, Pilot):
+        pilots = model.predictions
+        return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
+    if not isinstance(model, partial):
+        return str(getattr(model, "__name__", type(model).__name__))
+    options = [*map(repr, model.args), *(f"{key}={value!r}" for key, value in model.keywords.items())]
+    return f"{described(model.func)}({', '.join(options)})"
+
+
+def drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, float | None]:
+    """Return predictions, labels and the error, where the truth is known, of what a model draws."""
+    drawn = model(n, rng=rng)
+    if isinstance(drawn, Simulated):
+        return drawn.probs, drawn.labels, drawn.ece
+    if isinstance(drawn, Sample):
+        return drawn.rows, drawn.labels, None
+    if isinstance(drawn, tuple) and len(drawn) == 2:
+        return *drawn, None
+    do = "return caltest.simulation.Simulated, or a pair (probs, labels)"
+    raise InputError(f"the model drew {type(drawn).__name__}; {do}.")
+
+
+def check_rows_drawn(asked: int, drawn: int) -> None:
+    """Raise unless a model drew as many rows as it was asked for."""
+    if drawn != asked:
+        do = "draw as many as its first argument says"
+        raise InputError(f"the model was asked for {asked} rows and drew {drawn}; {do}.")
+
+
+def check_repeatable(model: Model, n: int, seed: int) -> None:
+    """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
+
+    Data sets of one seed are equal, else results could not be repeated. A model that leaves the
+    generator as it was, and draws the same with another, has one data set only. Pilots, and the models
+    of this package, are not drawn from.
+    """
+    module = str(getattr(getattr(model, "func", model), "__module__", ""))
+    if isinstance(model, Pilot) or module.partition(".")[0] == "caltest":
+        return
+
+    def drawn(rng: np.random.Generator) -> list[Any]:
+        """Return arrays that can be compared; of predicted densities, the outcomes."""
+        found = whole_sample(*drawn_by(model, n, rng)[:2])
+        check_rows_drawn(n, found.rows.n_samples)
+        return [getattr(found.rows.law, "probs", 0), found.labels]
+
+    rng, same, other = (generator(seed, stream) for stream in (0, 0, 1))
+    before = f"{rng.bit_generator.state} {rng.bit_generator.seed_seq}"
+    first = drawn(rng)
+    if not all(map(np.array_equal, first, drawn(same))):
+        raise InputError(
+            f"the model {described(model)} drew other data the second time from the same rng, so that "
+            "no result could be repeated; draw from rng alone, not from np.random."
+        )
+    after = f"{rng.bit_generator.state} {rng.bit_generator.seed_seq}"
+    if before == after and all(map(np.array_equal, first, drawn(other))):
+        raise InputError(
+            f"the model {described(model)} draws the same data from every rng, so that there is one "
+            "data set only; draw from rng."
+        )

@@ -6,25 +6,41 @@ few data sets decide whether the power is reached, and the others are not simula
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from caltest import pvalues
-from caltest._arguments import MOST_RESAMPLES, Whole, arguments, check_draws, count_of_datasets, flag
+from caltest._arguments import (
+    MOST_RESAMPLES,
+    Number,
+    Whole,
+    anything,
+    arguments,
+    check_draws,
+    count_of_datasets,
+    flag,
+)
 from caltest._parallel import Workers
-from caltest.data import Rows, Sample, sample
-from caltest.exceptions import InputError
-from caltest.laws import Classes, recognised
+from caltest.data import Rows, sample
+from caltest.exceptions import Argument, InputError
+from caltest.laws import recognised
 from caltest.lenses import Lens
 from caltest.nulls import Null
-from caltest.planning.pilot import Pilot, pilot
-from caltest.results import CalibrationResult, Facts, Result
+from caltest.planning.pilot import (
+    Model,
+    Pilot,
+    check_repeatable,
+    check_rows_drawn,
+    described,
+    drawn_by,
+    find_model,
+)
+from caltest.results import Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
 from caltest.statistics import StatisticLike, find_statistic
@@ -34,16 +50,7 @@ from caltest.testing import test
 if TYPE_CHECKING:
     import pandas as pd
 
-
-from itertools import pairwise
-from typing import Literal
-
-from caltest._arguments import Number, anything
-from caltest.exceptions import Argument
-
 Interval: TypeAlias = tuple[float, float]
-#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
-Model: TypeAlias = "Callable[..., object]"
 ModelLike: TypeAlias = "Model | Pilot | Simulated"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
@@ -175,10 +182,11 @@ class Simulation(Result):
 
         columns = ["n", "n_datasets", "rejections", "power", "low", "high"]
         columns += ["false_rejections", "size", "size_low", "size_high"]
-        rows = []
-        for each in self.points:
-            row = [each.n, each.n_datasets, each.rejections, each.power, *each.interval]
-            rows.append([*row, each.false_rejections, each.size, *(each.size_interval or (None, None))])
+        rows = [
+            (x.n, x.n_datasets, x.rejections, x.power, *x.interval, x.false_rejections, x.size)
+            + (x.size_interval or (None, None))
+            for x in self.points
+        ]
         return pd.DataFrame(rows, columns=columns)
 
 
@@ -191,8 +199,7 @@ class PowerResult(Simulation):
     Examples
     --------
     >>> import caltest
-    >>> from functools import partial
-    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>>     >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
     >>> found = caltest.power(too_sure, [20, 100], "ecd", n_datasets=50, rng=0)
     >>> [(point.n, point.power) for point in found.points]
     [(20, 0.68), (100, 1.0)]
@@ -315,7 +322,7 @@ def power(
     if not several:
         raise InputError("n is empty; give a number of rows, or several.")
     sizes = sorted({check_rows("n", each) for each in several})
-    simulator = Simulator.of(given, sizes[0])
+    simulator = Simulator(given, sizes[0])
     for size in sizes:
         simulator.count(size, 0, int(n_datasets))
     return PowerResult(**simulator.facts())
@@ -324,46 +331,30 @@ def power(
 # ------------------------------------------------------------------ data sets
 
 
-@dataclass(eq=False)
 class Simulator:
     """Draws data sets of a model, tests them and keeps the counts.
 
-    ``options`` are arguments of :func:`caltest.test`. The numbers of data set i of n rows depend on the
-    seed, n and i alone.
+    ``given`` are the arguments of :func:`power`, or of what plans with it; ``least`` rows are drawn to
+    look at the model. The numbers of data set i of n rows depend on the seed, n and i alone.
     """
 
-    model: Model
-    alpha: float
-    options: dict[str, Any]
-    under_null: bool
-    seed: int
-    workers: Workers
-    points: dict[int, PowerPoint] = field(default_factory=dict)
-    errors: list[float] = field(default_factory=list)  # where the truth is known
-    classes: set[int] = field(default_factory=set)
-    result: CalibrationResult | None = None  # one to quote from
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], least: int) -> Self:
-        """Check the model and the test; find a number of resamples if none is given.
-
-        ``given`` are the arguments of :func:`power`, or of what plans with it.
-        """
-        seed, workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
-        model, alpha, n_resamples = _find_model(given["model"]), given["alpha"], given["n_resamples"]
-        options = {name: given[name] for name in _OF_TESTS}
-        statistic, alternative = options["statistic"], options["alternative"]
+    def __init__(self, given: Mapping[str, Any], least: int) -> None:
+        self.seed, self.workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
+        self.model, self.alpha = find_model(given["model"]), float(given["alpha"])
+        self.under_null, n_resamples = given.get("under_null", False), given["n_resamples"]
+        self.points, self.errors = dict[int, PowerPoint](), list[float]()  # errors that are known
+        self.classes, self.result = set[int](), None  # a result to quote from
+        self.options: dict[str, Any] = {name: given[name] for name in _OF_TESTS}  # of `test`
+        statistic, alternative = self.options["statistic"], self.options["alternative"]
         if alternative is None:
             own = "greater" if statistic is None else find_statistic(statistic).alternatives[0]
-            alternative = own if options["tolerance"] is None else "two-sided"
-        sides = 2 if alternative == "two-sided" else 1
+            alternative = own if self.options["tolerance"] is None else "two-sided"
         if n_resamples is None:
             # α (B + 1) is whole, for levels as one writes them.
-            wanted = min(sides * _EXCEEDANCES / alpha, 2.0 * MOST_RESAMPLES)
+            wanted = min(_sides(alternative) * _EXCEEDANCES / self.alpha, 2.0 * MOST_RESAMPLES)
             n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
-        _check_repeatable(model, least, seed)
-        options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
-        return cls(model, float(alpha), options, given.get("under_null", False), seed, workers)
+        check_repeatable(self.model, least, self.seed)
+        self.options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
 
     def count(self, n: int, start: int, stop: int) -> PowerPoint:
         """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
@@ -384,20 +375,20 @@ class Simulator:
         self.points[n] = self.points[n] + point if n in self.points else point
         return point
 
-    def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, CalibrationResult]:
+    def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, Any]:
         """Return whether one is rejected, and with labels drawn; the error; the test's result."""
         own = child_seed(self.seed, n, number)
-        probs, labels, error = _drawn_by(self.model, n, generator(own, _DATA))
+        probs, labels, error = drawn_by(self.model, n, generator(own, _DATA))
         result = test(probs, labels, **self.options, rng=child_seed(own, _TEST))
         counted = probs if isinstance(probs, Rows) else result  # a test counts no rows of weight 0
-        _check_rows_drawn(n, counted.n_samples)
+        check_rows_drawn(n, counted.n_samples)
         if result.n_resamples is not None:  # is there an outcome that could be rejected?
-            sides = 2 if result.alternative == "two-sided" else 1
+            sides = _sides(result.alternative)
             check_draws("n_resamples", self.options["n_resamples"], self.alpha, sides)
         falsely = False
         if self.under_null:
-            densities = recognised(probs)
-            claimed = sample(probs, labels).rows if densities is None else densities
+            law = recognised(probs)
+            claimed = sample(probs, labels).rows if law is None else law
             drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
             again = test(claimed, drawn, **self.options, rng=child_seed(own, _CALIBRATED_TEST))
             falsely = again.rejects(self.alpha)
@@ -420,7 +411,7 @@ class Simulator:
                 )
         return {
             "points": tuple(self.points[n] for n in sorted(self.points)),
-            "assumed": _described(self.model),
+            "assumed": described(self.model),
             "error": error,
             "statistic": last.name,
             **{name: getattr(last, name) for name in _OF_RESULTS},
@@ -432,106 +423,8 @@ class Simulator:
         }
 
 
-# ------------------------------------------------------------------ models
-
-
-def _find_model(model: ModelLike) -> Model:
-    """Return a model of a function, a pilot or data that are one."""
-    if isinstance(model, Simulated):
-        return pilot(model)
-    if not callable(model) or isinstance(model, type):
-        what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise InputError(
-            f"the model is {what}; give caltest.planning.pilot(probs, temperature=0.8), or a function "
-            "such as caltest.simulation.tempered."
-        )
-    try:
-        inspect.signature(model).bind(100, rng=None)
-    except TypeError as error:
-        found = f"the model {_name(model)} cannot be called with a number of rows and rng= ({error})"
-        raise InputError(f"{found}; write it as def model(n, rng).") from None
-    except ValueError:  # written in C: its arguments are not known
-        pass
-    return model
-
-
-def _described(model: Model) -> str:
-    """Return what a model assumes, as a clause."""
-    if isinstance(model, Pilot):
-        pilots = model.predictions
-        return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
-    if not isinstance(model, partial):
-        return _name(model)
-    options = [*map(repr, model.args), *(f"{key}={value!r}" for key, value in model.keywords.items())]
-    return f"{_name(model)}({', '.join(options)})"
-
-
-def _innermost(function: Any) -> Any:  # partials of partials are one
-    return function.func if isinstance(function, partial) else function
-
-
-def _name(function: Any) -> str:
-    return str(getattr(_innermost(function), "__name__", type(function).__name__))
-
-
-def _drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, float | None]:
-    """Return predictions, labels and the error, where the truth is known, of what a model draws."""
-    drawn = model(n, rng=rng)
-    if isinstance(drawn, Simulated):
-        return drawn.probs, drawn.labels, drawn.ece
-    if isinstance(drawn, Sample):
-        law = drawn.rows.law
-        return drawn.rows if isinstance(law, Classes) else law, drawn.labels, None
-    if isinstance(drawn, tuple) and len(drawn) == 2:
-        return drawn[0], drawn[1], None
-    do = "return caltest.simulation.Simulated, or a pair (probs, labels)"
-    raise InputError(f"the model drew {type(drawn).__name__}; {do}.")
-
-
-def _check_rows_drawn(asked: int, drawn: int) -> None:
-    """Raise unless a model drew as many rows as it was asked for."""
-    if drawn != asked:
-        do = "draw as many as its first argument says"
-        raise InputError(f"the model was asked for {asked} rows and drew {drawn}; {do}.")
-
-
-def _check_repeatable(model: Model, n: int, seed: int) -> None:
-    """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
-
-    Data sets of one seed are equal, else results could not be repeated. A model that leaves the
-    generator as it was, and draws the same with another, has one data set only. Pilots, and the models
-    of this package, are not drawn from.
-    """
-    module = str(getattr(_innermost(model), "__module__", ""))
-    if isinstance(model, Pilot) or module.partition(".")[0] == "caltest":
-        return
-
-    def state(rng: np.random.Generator) -> str:
-        spawned = getattr(rng.bit_generator.seed_seq, "n_children_spawned", 0)
-        return f"{rng.bit_generator.state} {spawned}"
-
-    def drawn(rng: np.random.Generator) -> list[Any]:
-        """Return what it draws as arrays that can be compared; of predicted densities, the labels."""
-        probs, labels, _ = _drawn_by(model, n, rng)
-        if recognised(probs) is not None:
-            return [np.array(labels)]
-        found = sample(probs, labels)
-        _check_rows_drawn(n, found.rows.n_samples)
-        return [found.rows.probs, found.labels]
-
-    first, second, other = (generator(seed, stream) for stream in (0, 0, 1))
-    before = state(first)
-    found = drawn(first)
-    if not all(map(np.array_equal, found, drawn(second))):
-        raise InputError(
-            f"the model {_name(model)} drew other data the second time from the same rng, so that no "
-            "result could be repeated; draw from rng alone, not from np.random."
-        )
-    if state(first) == before and all(map(np.array_equal, found, drawn(other))):
-        raise InputError(
-            f"the model {_name(model)} draws the same data from every rng, so that there is one data "
-            "set only; draw from rng."
-        )
+def _sides(alternative: str) -> int:
+    return 2 if alternative == "two-sided" else 1
 
 
 Reached: TypeAlias = Literal["yes", "at the smallest", "no"]
@@ -564,8 +457,7 @@ class SampleSizeResult(Simulation):
     Examples
     --------
     >>> import caltest
-    >>> from functools import partial
-    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>>     >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
     >>> found = caltest.sample_size(too_sure, "ecd", n_datasets=50, rng=0, min_n=10, max_n=200)
     >>> found.n, found.reached
     (28, 'yes')
@@ -637,8 +529,7 @@ def sample_size(
     Examples
     --------
     >>> import caltest
-    >>> from functools import partial
-    >>> from caltest.simulation import tempered
+    >>>     >>> from caltest.simulation import tempered
     >>> sure = partial(tempered, temperature=0.8)
     >>> found = caltest.sample_size(sure, "ecd", n_datasets=100, rng=0)
     >>> found.n, [round(end, 2) for end in found.interval]
@@ -650,7 +541,7 @@ def sample_size(
     if min_n >= max_n:
         text = "{argument} is {found} and {other} {most}; give a smaller and a larger number."
         raise InputError(text, argument="min_n", found=min_n, other=Argument("max_n"), most=max_n)
-    simulator = Simulator.of(given, min_n)
+    simulator = Simulator(given, min_n)
     n = search(simulator.count, wanted, min_n, max_n, int(n_datasets))
     reached: Reached = "no" if n is None else "yes" if n > min_n else "at the smallest"
     interval = simulator.points[max_n if n is None else n].interval
