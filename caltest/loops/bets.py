@@ -28,14 +28,24 @@ def mixed(logs: Any, weights: Any) -> Any:
     return most + np.log(total)
 
 
-@loop
-def _settle(p: int, ratios: Any, gain: Any, rows: int, weights: Any, books: Any) -> None:
-    """Enter one unit, a row or a cluster, in the books of process ``p``.
+#
+# ``common`` is what bets on classes and on numbers share: what was stated and seen of events, (n, D)
+# each; the ends of units, (U,); ``member`` (n, C), the processes of every row, −1 for none; places to
+# work in, for logarithms of the e-values of rows and their mean, for sums of events, and for the rows
+# of a unit; logarithms of the weights of bets, and of the shares of processes; the goal; and the books.
 
-    ``ratios`` (K,) are logarithms of what each bet has won, ``gain`` (D, 2) what was stated and seen,
-    and ``rows`` how many rows there have been in all.
-    """
+
+@loop
+def _settle(p: int, count: int, stated: Any, seen: Any, work: Any, weights: Any, books: Any) -> None:
+    """Enter so many rows of a unit, a row or a cluster, in the books of process ``p``: their means."""
+    each, ratios, gain, chosen = work
     logs, detect, low, since, marks, totals, counts, best, peak, whole, _ = books
+    _mean_of(each, count, ratios)
+    gain[:] = 0.0
+    for i in range(count):
+        for d in range(len(gain)):
+            gain[d, 0] += stated[chosen[i], d] / count
+            gain[d, 1] += seen[chosen[i], d] / count
     counts[p] += 1
     for d in range(len(gain)):
         totals[p, d, 0] += gain[d, 0]
@@ -46,7 +56,7 @@ def _settle(p: int, ratios: Any, gain: Any, rows: int, weights: Any, books: Any)
         if len(detect):  # (R + 1) times the ratio
             detect[p, k] = np.logaddexp(detect[p, k], 0.0) + ratios[k]
         if logs[p, k] < low[p, k]:
-            low[p, k], since[p, k, 0], since[p, k, 1] = logs[p, k], rows, counts[p]
+            low[p, k], since[p, k, 0], since[p, k, 1] = logs[p, k], int(whole[2]), counts[p]
             for d in range(len(gain)):
                 marks[p, k, d, 0], marks[p, k, d, 1] = totals[p, d, 0], totals[p, d, 1]
     best[p] = mixed(detect[p] if len(detect) else logs[p], weights)
@@ -55,8 +65,8 @@ def _settle(p: int, ratios: Any, gain: Any, rows: int, weights: Any, books: Any)
 
 
 @loop
-def _sum_up(rows: int, units: int, shares: Any, goal: float, books: Any) -> None:
-    """Enter rows and units in the evidence of the whole: the weighted sum over all processes.
+def _sum_up(shares: Any, goal: float, books: Any) -> None:
+    """Enter a unit in the evidence of the whole: the weighted sum over all processes.
 
     Groups that are still to come have what is left of the weights, and have won nothing; in a detector
     of changes they have not begun. Without groups all rows have all of the weight: its logarithm is 0.
@@ -67,9 +77,8 @@ def _sum_up(rows: int, units: int, shares: Any, goal: float, books: Any) -> None
     if not len(detect) and shares[0] < 0.0:
         whole[0] = np.logaddexp(whole[0], -np.log(known + 1.0))
     whole[1] = max(whole[1], whole[0])
-    whole[2], whole[3] = rows, units
     if whole[5] < 0.0 and whole[0] >= goal:
-        whole[5] = rows
+        whole[5] = whole[2]
 
 
 @loop
@@ -88,9 +97,9 @@ def _mean_of(each: Any, count: int, ratios: Any) -> None:
 
 
 @loop
-def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, books: Any, chosen: Any) -> int:
+def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, done: Any, chosen: Any) -> int:
     """Find the rows of a unit that share the process of row ``start``; none if it was dealt with."""
-    p, done, count = member[start, c], books[10], 0
+    p, count = member[start, c], 0
     if p < 0 or done[p] == unit:
         return 0
     done[p] = unit
@@ -99,16 +108,6 @@ def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, books: Any, 
             chosen[count] = r
             count += 1
     return count
-
-
-@loop
-def _means(stated: Any, seen: Any, chosen: Any, count: int, gain: Any) -> None:
-    """Write what was stated and seen of some rows, on average."""
-    gain[:] = 0.0
-    for i in range(count):
-        for d in range(len(gain)):
-            gain[d, 0] += stated[chosen[i], d] / count
-            gain[d, 1] += seen[chosen[i], d] / count
 
 
 # ------------------------------------------------------------------ classes
@@ -185,38 +184,22 @@ def _learn(q: Any, label: int, features: Any, columns: Any, step: float, theta: 
 
 @loop
 def bet_on_classes(
-    given: Any,
-    bases: Any,
-    labels: Any,
-    sides: Any,
-    stated: Any,
-    seen: Any,
-    ends: Any,
-    member: Any,
-    spec: Any,
-    learned: Any,
-    shares: Any,
-    goal: float,
-    books: Any,
+    given: Any, bases: Any, labels: Any, sides: Any, spec: Any, learned: Any, common: Any
 ) -> None:
-    """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit; ``ends`` (U,) are those of units.
+    """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit.
 
     ``sides`` (S,) is −1 where the base is least favourable to "too high", 1 to "too low", 0 without a
-    limit. ``member`` (n, C) has the processes of every row, −1 for none.
+    limit.
     """
-    waves, wave_shifts, slopes, shifts, columns, begins, steps, weights = spec
+    waves, wave_shifts, slopes, shifts, columns, begins, steps = spec
     theta, squares = learned
-    n_sides, m, grid, tilts, whole = len(sides), given.shape[1], len(slopes), len(steps), books[9]
-    own, longest, start = grid + tilts, 1, 0
-    for u in range(len(ends)):
-        longest, start = max(longest, ends[u] - start), ends[u]
+    stated, seen, ends, member, work, weights, shares, goal, books = common
+    (each, _, _, chosen), done, whole = work, books[10], books[9]
+    n_sides, m, grid, tilts = len(sides), given.shape[1], len(slopes), len(steps)
+    own, longest, start = grid + tilts, len(each), 0
     phi = np.empty((longest, (2 if m == 2 else 1) + len(wave_shifts)))
-    fixed, each = np.empty((longest, n_sides, grid)), np.empty((longest, n_sides * own))
-    certain = np.empty((longest, n_sides), np.bool_)
-    logs, q, ratios = np.empty(m), np.empty((n_sides, tilts, m)), np.empty(n_sides * own)
-    gain, chosen = np.empty((stated.shape[1], 2)), np.empty(longest, np.int64)
-    rows, units, start = int(whole[2]), int(whole[3]), 0
-    books[10][:] = -1
+    fixed, certain = np.empty((longest, n_sides, grid)), np.empty((longest, n_sides), np.bool_)
+    logs, q = np.empty(m), np.empty((n_sides, tilts, m))
     for u in range(len(ends)):
         stop = ends[u]
         for r in range(start, stop):
@@ -230,11 +213,12 @@ def bet_on_classes(
                     fixed[i, s] = 0.0 if sides[s] else np.inf
                 else:
                     _grid_of_row(logs, labels[r], sides[s], slopes, shifts, fixed[i, s])
-        rows, units = rows + stop - start, units + 1
+        whole[2], whole[3] = whole[2] + (stop - start), whole[3] + 1.0
         for c in range(member.shape[1]):
             for r in range(start, stop):
-                size = _rows_of(member, r, stop, c, units, books, chosen)
-                p = member[r, c]
+                size, p = _rows_of(member, r, stop, c, u, done, chosen), member[r, c]
+                if not size:
+                    continue
                 for i in range(size):
                     row = chosen[i]
                     for s in range(n_sides):
@@ -250,26 +234,17 @@ def bet_on_classes(
                             stated_chance = np.log(max(base[m - 1], 1e-300))
                             of_event = np.log(max(q[s, t, m - 1], 1e-300)) - stated_chance
                             each[i, at + grid + t] = _kept(won, of_event, sides[s])
-                if not size:
-                    continue
-                _mean_of(each, size, ratios)
-                _means(stated, seen, chosen, size, gain)
-                _settle(p, ratios, gain, rows, weights, books)
+                _settle(p, size, stated, seen, work, weights, books)
                 for i in range(size):  # no label of a cluster is learned before all of it is counted
-                    row = chosen[i]
+                    row, known = chosen[i], phi[chosen[i] - start]
                     for s in range(n_sides):
                         for t in range(0 if certain[row - start, s] else tilts):
                             a, b = begins[t], begins[t + 1]
+                            of, tilt, sums = columns[a:b], theta[p, s, a:b], squares[p, s, a:b]
                             if size > 1:
-                                _tilt(
-                                    bases[s, row], phi[row - start], columns[a:b],
-                                    theta[p, s, a:b], q[s, t],
-                                )  # fmt: skip
-                            _learn(
-                                q[s, t], labels[row], phi[row - start], columns[a:b], steps[t],
-                                theta[p, s, a:b], squares[p, s, a:b],
-                            )  # fmt: skip
-        _sum_up(rows, units, shares, goal, books)
+                                _tilt(bases[s, row], known, of, tilt, q[s, t])
+                            _learn(q[s, t], labels[row], known, of, steps[t], tilt, sums)
+        _sum_up(shares, goal, books)
         start = stop
 
 
@@ -325,60 +300,35 @@ def _least(density: Any, low: Any, high: Any, edges: Any, waves: Any, mean: Any,
 
 
 @loop
-def bet_on_numbers(
-    low: Any,
-    high: Any,
-    edges: Any,
-    stated: Any,
-    seen: Any,
-    ends: Any,
-    member: Any,
-    spec: Any,
-    learned: Any,
-    shares: Any,
-    goal: float,
-    books: Any,
-) -> None:
+def bet_on_numbers(low: Any, high: Any, edges: Any, spec: Any, learned: Any, common: Any) -> None:
     """Bet on where outcomes lie, from F(y−) to F(y), against a uniform law, unit by unit.
 
     Of quantile forecasts ``low`` and ``high`` are the first and the last cell that an outcome leaves
     open, of those that ``edges`` part; the bet is what it is worth in the worst of them.
     """
-    waves, densities, steps, weights = spec
+    waves, densities, steps = spec
     theta, squares = learned
-    grid, tilts, whole = len(densities), len(steps), books[9]
-    longest, first = 1, 0
-    for u in range(len(ends)):
-        longest, first = max(longest, ends[u] - first), ends[u]
-    each, ratios = np.empty((longest, grid + tilts)), np.empty(grid + tilts)
-    density, mean, own = np.empty(waves.shape[1]), np.empty(len(waves)), np.empty(len(waves))
-    centre = np.empty(len(waves))
-    gain, chosen = np.empty((stated.shape[1], 2)), np.empty(longest, np.int64)
-    rows, units, start = int(whole[2]), int(whole[3]), 0
-    books[10][:] = -1
+    stated, seen, ends, member, work, weights, shares, goal, books = common
+    (each, _, _, chosen), done, whole = work, books[10], books[9]
+    grid, tilts, start = len(densities), len(steps), 0
+    density, (mean, own, centre) = np.empty(waves.shape[1]), np.empty((3, len(waves)))
     for u in range(len(ends)):
         stop = ends[u]
-        rows, units = rows + stop - start, units + 1
+        whole[2], whole[3] = whole[2] + (stop - start), whole[3] + 1.0
         for c in range(member.shape[1]):
             for r in range(start, stop):
-                size = _rows_of(member, r, stop, c, units, books, chosen)
+                size, p = _rows_of(member, r, stop, c, u, done, chosen), member[r, c]
                 if not size:
                     continue
-                p = member[r, c]
-                for t in range(tilts):
-                    _density(theta[p, t], waves, density)
+                for j in range(grid + tilts):
+                    if j >= grid:
+                        _density(theta[p, j - grid], waves, density)
+                    bet = density if j >= grid else densities[j]
                     for i in range(size):
                         row = chosen[i]
-                        here = _least(density, low[row], high[row], edges, waves, mean, own)
-                        each[i, grid + t] = np.log(max(here, 1e-300))
-                for i in range(size):
-                    row = chosen[i]
-                    for j in range(grid):
-                        here = _least(densities[j], low[row], high[row], edges, waves, mean, own)
+                        here = _least(bet, low[row], high[row], edges, waves, mean, own)
                         each[i, j] = np.log(max(here, 1e-300))
-                _mean_of(each, size, ratios)
-                _means(stated, seen, chosen, size, gain)
-                _settle(p, ratios, gain, rows, weights, books)
+                _settle(p, size, stated, seen, work, weights, books)
                 for t in range(tilts):
                     for i in range(size):
                         row = chosen[i]
@@ -389,5 +339,5 @@ def bet_on_numbers(
                             slope = centre[f] - mean[f]
                             squares[p, t, f] += slope * slope
                             theta[p, t, f] -= steps[t] * slope / np.sqrt(squares[p, t, f])
-        _sum_up(rows, units, shares, goal, books)
+        _sum_up(shares, goal, books)
         start = stop

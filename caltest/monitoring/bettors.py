@@ -285,16 +285,16 @@ class Bettors:
         """
         from caltest.loops import bets
 
-        kept = (*(books[name] for name in _KEPT), np.empty(len(books["logs"]), np.int64))
         stated, seen = self.compared(values, labels)
-        learned = books["theta"], books["squares"]
-        more = (stated, seen, ends, member, (*self._spec[0], self.weights), learned, shares, goal, kept)
+        n, k, d = int(np.diff(ends, prepend=0).max()), len(self.weights), stated.shape[1]
+        work = np.empty((n, k)), np.empty(k), np.empty((d, 2)), np.empty(n, np.int64)
+        kept = (*(books[name] for name in _KEPT), np.full(len(books["logs"]), -1))
+        common = stated, seen, ends, member, work, self.weights, shares, goal, kept
+        more = self._spec[0], (books["theta"], books["squares"]), common
         if self.n_classes is None:
             low, high = np.ascontiguousarray(values.T[:2])
             if self.levels:
-                low, high = (
-                    each.astype(np.float64) for each in np.divmod(labels, len(self.levels) + 1)
-                )
+                low, high = np.array(np.divmod(labels, len(self.levels) + 1), np.float64)
             bets.bet_on_numbers(low, high, self._edges, *more)
             return
         bases = values[None]
