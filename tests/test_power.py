@@ -177,7 +177,7 @@ Y = np.arange(20) % 3
         (lambda: ask(model=lambda n, rng: (G, Y), n=7), "asked for 7 rows and drew 20"),
         (lambda: ask(model=dict), "the model is the class dict; give"),
         (lambda: ask(model=(G, Y)), "the model is a tuple; give caltest.planning.pilot"),
-        (lambda: ask(model=lambda n: (G, Y)), "the model <lambda> cannot be called .* rng="),
+        (lambda: ask(model=lambda n: (G, Y)), "the model <lambda> cannot be called .* rng "),
         (lambda: ask(model=lambda n, generator: (G, Y)), "cannot be called with a number of rows"),
         (lambda: ask(model=lambda n, rng: (G, Y)), "draws the same data from every rng"),
         (lambda: ask(model=everywhere), "everywhere drew other data the second time from the same rng"),

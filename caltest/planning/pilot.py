@@ -269,15 +269,13 @@ def find_model(model: object) -> Model:
     if not callable(model) or isinstance(model, type):
         what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise InputError(
-            f"the model is {what}; give caltest.planning.pilot(probs, temperature=0.8), or a function "
+            f"the model is {what}; give caltest.planning.pilot of predictions, or a function "
             "such as caltest.simulation.tempered."
         )
     try:
         inspect.signature(model).bind(100, rng=None)
     except TypeError as error:
-        found = (
-            f"the model {described(model)} cannot be called with a number of rows and rng= ({error})"
-        )
+        found = f"the model {described(model)} cannot be called with a number of rows and a generator, rng ({error})"
         raise InputError(f"{found}; write it as def model(n, rng).") from None
     except ValueError:  # written in C: its arguments are not known
         pass
@@ -338,7 +336,7 @@ def check_repeatable(model: Model, n: int, seed: int) -> None:
     if not all(map(np.array_equal, first, drawn(same))):
         raise InputError(
             f"the model {described(model)} drew other data the second time from the same rng, so that "
-            "no result could be repeated; draw from rng alone, not from np.random."
+            "no result could be repeated; draw from rng alone, not from numpy.random."
         )
     after = f"{rng.bit_generator.state} {rng.bit_generator.seed_seq}"
     if before == after and all(map(np.array_equal, first, drawn(other))):
