@@ -275,7 +275,8 @@ def find_model(model: object) -> Model:
     try:
         inspect.signature(model).bind(100, rng=None)
     except TypeError as error:
-        found = f"the model {described(model)} cannot be called with a number of rows and a generator, rng ({error})"
+        needs = "a number of rows and a generator, rng"
+        found = f"the model {described(model)} cannot be called with {needs} ({error})"
         raise InputError(f"{found}; write it as def model(n, rng).") from None
     except ValueError:  # written in C: its arguments are not known
         pass
