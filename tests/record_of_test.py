@@ -137,11 +137,10 @@ _KERNELS = {
     "gaussian": kernels.Gaussian(),
     "linear": kernels.Linear(),
     "linear_gaussian": kernels.LinearGaussian(0.5),
-    "composite": kernels.Linear() * kernels.Gaussian(0.5) + 2.0 * kernels.Exponential(0.7),
+    "composite": kernels.Linear() + 2.0 * kernels.Exponential(0.7),
     "matrix": _MATRIX,
     "median_full": kernels.Gaussian("median_full"),
     "mean": kernels.Exponential("mean"),
-    "mean_tv_dirichlet": kernels.Exponential("mean_tv_dirichlet"),
     "unknown": kernels.LinearGaussian,  # not an object of it
 }
 for _name, _kernel in _KERNELS.items():

@@ -80,7 +80,7 @@ def kernels_for(m):
     return {
         "exponential": Exponential(), "hellinger": Exponential(0.3, distance="hellinger"),
         "gaussian": Gaussian(), "linear": Linear(), "linear_gaussian": LinearGaussian(),
-        "composite": Linear() * Gaussian(0.5) + 2.0 * Exponential(0.7),
+        "composite": Linear() + Gaussian(0.5) + 2.0 * Exponential(0.7),
         "matrix_1": matrix_kernel(m, 1), "matrix_2": matrix_kernel(m, 2),
     }  # fmt: skip
 

@@ -186,8 +186,7 @@ SMALL = {
     "n_resamples", "n_datasets", "n_points", "n_draws", "n_folds", "truth_draws", "min_n", "max_n",
     "n_samples", "functions", "min_rows",
 }  # fmt: skip
-SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce",
-             "mean_tv_dirichlet")  # fmt: skip
+SIMULATED = ("classwise", "local", "mixture", "noisy", "tempered", "true_ece_tv", "true_skce")
 
 
 def right(name, of, directory):

@@ -231,6 +231,17 @@ def test_no_cell_begins_after_the_time(tmp_path):
     assert not (tmp_path / "power_curves.csv").exists()
 
 
+# ------------------------------------------------------------------ generative models
+
+
+@pytest.mark.parametrize("alpha", [[0.1] * 10, [0.3, 2.0, 5.0], [20.0, 0.5], [1.0, 1.0]])
+def test_the_mean_total_variation_of_a_dirichlet_is_the_simulated_one(alpha):
+    from validation.generative import mean_tv_dirichlet
+
+    x, y = np.random.default_rng(6).dirichlet(alpha, (2, 40_000))
+    assert mean_tv_dirichlet(alpha) == pytest.approx(np.abs(x - y).sum(axis=1).mean() / 2, rel=0.03)
+
+
 # ------------------------------------------------------------------ accuracy of the analytic null
 
 

@@ -136,10 +136,8 @@ def test_bins_of_equal_mass_hold_equal_weight():
 
 
 @pytest.mark.parametrize("distance", ["tv", "euclidean"])
-@pytest.mark.parametrize("rule", ["median", "median_exact", "median_full", "mean", "mean_tv_dirichlet"])
+@pytest.mark.parametrize("rule", ["median", "median_exact", "median_full", "mean"])
 def test_bandwidths_of_weights(rule, distance):
-    if rule == "mean_tv_dirichlet" and distance != "tv":
-        return
     ones = Exponential(rule, distance).fitted(PROBS, np.ones(60)).bandwidth
     assert ones == pytest.approx(Exponential(rule, distance).fitted(PROBS).bandwidth, rel=1e-9)
     found = Exponential(rule, distance).fitted(PROBS, WEIGHTS).bandwidth

@@ -34,13 +34,12 @@ from numpy.typing import NDArray
 import caltest
 from caltest.binning import MedianVariance, Uniform
 from caltest.kernels import Exponential
-from caltest.kernels.bandwidth import mean_tv_dirichlet
 from caltest.nulls import Bound, NormalApproximation
 from caltest.results import CalibrationResult
 from caltest.simulation import Simulated
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table, seeds, spread
-from validation.generative import mixture
+from validation.generative import mean_tv_dirichlet, mixture
 
 Array = NDArray[np.float64]
 Found = dict[str, float]

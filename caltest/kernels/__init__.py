@@ -1,8 +1,8 @@
 """Kernels: how similar two predictions are, for kernel calibration errors.
 
 A kernel is an inert description until ``fitted(probs)`` turns bandwidth rules into numbers; then it
-is a function of two sets of predictions. Sums, products and positive multiples of kernels are
-kernels: ``Linear() + 2 * Gaussian()``.
+is a function of two sets of predictions. Sums and positive multiples of kernels are kernels:
+``Linear() + 2 * Gaussian()``.
 """
 
 from caltest.kernels.base import (
@@ -13,11 +13,10 @@ from caltest.kernels.base import (
     Linear,
     LinearGaussian,
     MatrixKernel,
-    Product,
     Scaled,
     Sum,
     fitted,
 )
 
 __all__ = ["AnyKernel", "Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
-__all__ += ["Product", "Scaled", "Sum", "fitted"]
+__all__ += ["Scaled", "Sum", "fitted"]

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln
 
 from caltest._arguments import as_float, choose
 from caltest._memory import check_fits
@@ -243,9 +242,7 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
         * ``"median_exact"``: the median over all pairs i < j, which have to fit into memory;
         * ``"median_full"``: the median of the whole n×n matrix, its zero diagonal included, as in
           the published experiments [1]_; all pairs;
-        * ``"mean"``: the mean distance over the pairs i < j, of the same rows as ``"median"``;
-        * ``"mean_tv_dirichlet"``: the mean total variation distance of two draws of the Dirichlet
-          distribution that has the mean and the total variance of those rows.
+        * ``"mean"``: the mean distance over the pairs i < j, of the same rows as ``"median"``.
     probs
         Predictions (n, m), rows on the simplex.
     metric
@@ -318,51 +315,11 @@ def _midpoints(order: Places, weights: Array) -> tuple[Places, Array]:
 # ------------------------------------------------------------------ rules
 
 
-def mean_tv_dirichlet(alpha: ArrayLike) -> float:
-    r"""Return the mean total variation distance of two draws from a Dirichlet, of positive parameters.
-
-    With :math:`\alpha_0 = \sum_i \alpha_i` and the beta function B, it is
-
-    .. math:: \frac{2 B(\alpha_0, \alpha_0)}{\alpha_0}
-              \sum_i \frac{1}{B(\alpha_i, \alpha_i) B(\alpha_0 - \alpha_i, \alpha_0 - \alpha_i)},
-
-    half the sum of the Gini mean differences of the beta distributed components.
-
-    References
-    ----------
-    Widmann, Lindsten and Zachariah (2019). Calibration tests in multi-class classification: a
-    unifying framework. NeurIPS 32, Appendix J.2.
-
-    Examples
-    --------
-    Two uniform variables on [0, 1] are 1/3 apart in the mean:
-
-    >>> round(mean_tv_dirichlet([1.0, 1.0]), 12)
-    0.333333333333
-    """
-    a = np.asarray(alpha, dtype=np.float64)
-    total = a.sum()
-    logs = betaln(total, total) - betaln(a, a) - betaln(total - a, total - a)
-    return float(2 / total * np.exp(logs).sum())
-
-
-def _mean_of_fitted_dirichlet(pairs: Pairs) -> float:
-    rows, weights = pairs.rows, pairs.weights
-    mean = np.average(rows, axis=0, weights=weights)
-    variance = float(np.average(np.sum((rows - mean) ** 2, axis=1), weights=weights))
-    if variance <= ROUNDING**2:
-        return 0.0
-    # Var(G_i) = μ_i (1 − μ_i) / (α₀ + 1), summed over i. One-hot rows give α₀ = 0: a limit.
-    total = max(float(np.sum(mean * (1 - mean))) / variance - 1, 1e-8)
-    return mean_tv_dirichlet(total * mean[mean > 0])
-
-
 RULES: dict[str, Callable[[Pairs], float]] = {
     "median": Pairs.median,
     "median_exact": Pairs.median,
     # i < j is half of the matrix
     "median_full": lambda pairs: pairs.median(0.5 * float(pairs.weights @ pairs.weights)),
     "mean": Pairs.mean,
-    "mean_tv_dirichlet": _mean_of_fitted_dirichlet,
 }
 """The bandwidth rules by name: functions of pairs of rows."""

@@ -1,4 +1,4 @@
-"""Kernels: of a distance, linear ones, their sums, products and multiples, and matrix-valued ones."""
+"""Kernels: of a distance, linear ones, their sums and multiples, and matrix-valued ones."""
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
 from numbers import Real
-from typing import Any, ClassVar, Self, TypeAlias, TypeVar, cast
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -107,21 +107,16 @@ class Kernel(ABC):
             return NotImplemented
         return Sum.of(self, other)
 
-    def __mul__(self, other: Kernel | float) -> Kernel:
-        if isinstance(other, Kernel):
-            return Product.of(self, other)
-        if isinstance(other, Real):
-            return Scaled(self, other)
-        return NotImplemented
+    def __mul__(self, other: float) -> Kernel:
+        if not isinstance(other, Real):
+            return NotImplemented
+        return Scaled(self, other)
 
-    def __rmul__(self, other: float) -> Kernel:
-        return self * other
+    __rmul__ = __mul__
 
 
 def identity_norm(p: float, q: float, m: int) -> float:
     """Norm of the identity from l_p to l_q on ``m`` coordinates."""
-    if not (p >= 1 and q >= 1):
-        raise InputError(f"The norms are l_{p} and l_{q}; use exponents from 1 to infinity.")
     return max(1.0, float(np.power(float(m), 1 / q - 1 / p)))
 
 
@@ -140,10 +135,28 @@ def _kernels(name: str, value: object) -> object:
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
-class Joined(Kernel):
-    """Kernels whose values are joined entry by entry; so are their bounds."""
+class _Made:
+    """What is made of kernels: it was computed with what they were."""
 
     kernels: tuple[Kernel, ...]
+
+    @property
+    def parameters(self) -> Parameters:
+        """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
+        each = [list(kernel.parameters.items()) for kernel in self.kernels]
+        merged = dict(chain.from_iterable(each))
+        if len(merged) == sum(map(len, each)):
+            return merged
+        return {f"{name}_{i}": value for i, own in enumerate(each, start=1) for name, value in own}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The notes of all, each once."""
+        return tuple(dict.fromkeys(chain.from_iterable(kernel.notes for kernel in self.kernels)))
+
+
+class Joined(_Made, Kernel):
+    """Kernels whose values are joined entry by entry; so are their bounds."""
 
     def _join(self, values: Iterable[Any]) -> Any:
         """Join numbers or arrays, the first of which may be overwritten: here by a sum."""
@@ -163,36 +176,10 @@ class Joined(Kernel):
     def bound(self) -> float:
         return cast("float", self._join(kernel.bound for kernel in self.kernels))
 
-    @property
-    def parameters(self) -> Parameters:
-        return _merged_parameters(self.kernels)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        return _merged_notes(self.kernels)
-
 
 @arguments(kernels=_kernels)
 @dataclass(frozen=True, repr=False)
-class _Several(Joined):
-    """What sums and products share."""
-
-    kernels: tuple[Kernel, ...]
-
-    def __post_init__(self) -> None:
-        _check_size(self.bound)
-
-    @classmethod
-    def of(cls, *kernels: Kernel) -> Self:
-        """Join kernels; those that are such sums or products already are not nested."""
-        parts = (each.kernels if isinstance(each, cls) else (each,) for each in kernels)
-        return cls(tuple(chain.from_iterable(parts)))
-
-    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Self:
-        return type(self)(tuple(fitted(kernel, probs, weights) for kernel in self.kernels))
-
-
-class Sum(_Several):
+class Sum(Joined):
     """A sum of kernels; made by ``+``.
 
     Examples
@@ -202,25 +189,22 @@ class Sum(_Several):
     Linear() + Gaussian(bandwidth=0.5, distance='euclidean')
     """
 
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        _check_size(self.bound)
+
+    @classmethod
+    def of(cls, *kernels: Kernel) -> Sum:
+        """Add kernels; those that are sums already are not nested."""
+        parts = (each.kernels if isinstance(each, Sum) else (each,) for each in kernels)
+        return cls(tuple(chain.from_iterable(parts)))
+
+    def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Sum:
+        return Sum(tuple(fitted(kernel, probs, weights) for kernel in self.kernels))
+
     def __repr__(self) -> str:
         return " + ".join(map(repr, self.kernels))
-
-
-class Product(_Several):
-    """A product of kernels; made by ``*``.
-
-    Examples
-    --------
-    >>> from caltest.kernels import Gaussian, Linear
-    >>> Linear() * Gaussian(0.5)
-    Linear() * Gaussian(bandwidth=0.5, distance='euclidean')
-    """
-
-    def _join(self, values: Iterable[Any]) -> Any:
-        return reduce(operator.imul, values)
-
-    def __repr__(self) -> str:
-        return " * ".join(map(_in_product, self.kernels))
 
 
 @arguments(kernel=_arguments.real_kernel, scale=_arguments.positive_number)
@@ -260,11 +244,8 @@ class Scaled(Joined):
         return {**inner, "scale": self.scale * float(inner.get("scale", 1.0))}
 
     def __repr__(self) -> str:
-        return f"{self.scale!r} * {_in_product(self.kernel)}"
-
-
-def _in_product(kernel: Kernel) -> str:
-    return f"({kernel!r})" if isinstance(kernel, Sum) else repr(kernel)
+        inner = f"({self.kernel!r})" if isinstance(self.kernel, Sum) else repr(self.kernel)
+        return f"{self.scale!r} * {inner}"
 
 
 def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
@@ -274,26 +255,12 @@ def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
     return cast("K", found)
 
 
-def _merged_parameters(kernels: Iterable[Kernel]) -> Parameters:
-    """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
-    each = [list(kernel.parameters.items()) for kernel in kernels]
-    merged = dict(chain.from_iterable(each))
-    if len(merged) == sum(map(len, each)):
-        return merged
-    return {f"{name}_{i}": value for i, own in enumerate(each, start=1) for name, value in own}
-
-
-def _merged_notes(kernels: Iterable[Kernel]) -> tuple[str, ...]:
-    """Return the notes of all, each once."""
-    return tuple(dict.fromkeys(chain.from_iterable(kernel.notes for kernel in kernels)))
-
-
 # ------------------------------------------------------------------ matrix-valued kernels
 
 
 @arguments()
 @dataclass(frozen=True, init=False, repr=False, eq=False)
-class MatrixKernel:
+class MatrixKernel(_Made):
     r"""Matrix-valued kernel, :math:`\sum_l k_l(s, t) A_l`: classes may be weighted or related.
 
     Parameters
@@ -353,14 +320,9 @@ class MatrixKernel:
         return self.parts
 
     @property
-    def parameters(self) -> Parameters:
-        """What the kernels were computed with, flat and fit for JSON."""
-        return _merged_parameters(kernel for kernel, _ in self.parts)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know about the fit, one sentence each."""
-        return _merged_notes(kernel for kernel, _ in self.parts)
+    def kernels(self) -> tuple[Kernel, ...]:  # type: ignore[override]
+        """The kernels k_l."""
+        return tuple(kernel for kernel, _ in self.parts)
 
     def norm_bound(self, p: float, q: float, m: int) -> float:
         """Bound the norm of the kernel, from l_p to l_q on ``m`` classes, over the simplex."""
@@ -421,25 +383,18 @@ def _psd_matrix(matrix: ArrayLike, part: int) -> Array:
 # ------------------------------------------------------------------ radial
 
 
-class _OfDistance(Kernel):
-    distance: str = "euclidean"  # of some kernels, a field after the bandwidth
-    _only_hilbertian: ClassVar[bool] = False
-
-
 @dataclass(frozen=True)
-class _WithBandwidth(_OfDistance):
+class _WithBandwidth(Kernel):
     """What kernels with a bandwidth share."""
+
+    distance = "euclidean"  # of some kernels, a field after the bandwidth
+    _only_hilbertian = False
 
     bandwidth: float | str = "median"
     _fit: Bandwidth | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
-        if self.bandwidth == "mean_tv_dirichlet" and self.distance != "tv":
-            raise InputError(
-                "The bandwidth rule 'mean_tv_dirichlet' gives a total variation distance, but the "
-                f"distance is {quoted(self.distance)}; use distance='tv' or the rule 'mean'."
-            )
         # A function of the distance that is a mixture of Gaussians needs squares of negative type.
         if not choose("distance", self.distance, DISTANCES).hilbertian and self._only_hilbertian:
             raise InputError(
