@@ -1,18 +1,9 @@
 """Estimate the squared calibration error, and choose the estimator by its risk on held-out rows."""
 
-from caltest.estimation.estimate import FunctionRisk, SquaredErrorEstimate, estimate_squared_error
-from caltest.estimation.functions import (
-    FUNCTIONS,
-    DirichletKernelDensity,
-    EstimationFunction,
-    Fitted,
-    HistogramBinning,
-    KroneckerKernelRidge,
-    PlugIn,
-    Temperature,
-    TwoStepKernelRidge,
-    risk,
-)
+# ruff: noqa: F403, F405 -- the names of `__all__`, which are listed once
+
+from caltest.estimation.estimate import *
+from caltest.estimation.functions import *
 
 __all__ = ["FUNCTIONS", "HistogramBinning", "DirichletKernelDensity", "EstimationFunction", "Fitted"]
 __all__ += ["FunctionRisk", "KroneckerKernelRidge", "PlugIn", "SquaredErrorEstimate", "Temperature"]

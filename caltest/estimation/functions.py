@@ -25,7 +25,6 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
-from scipy.sparse import csr_array
 from scipy.special import gammaln, softmax
 
 from caltest._arguments import OneOf, arguments, choose, options, positive_number, real_kernel
@@ -37,6 +36,7 @@ from caltest.data.rows import check_alike
 from caltest.exceptions import InputError
 from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
+from caltest.scores import residuals_of
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 
@@ -48,11 +48,7 @@ def coordinates(probs: Array) -> Array:
 
 def residuals(probs: Array, labels: Labels) -> Array:
     """Return the residuals (n, k) of labels (n,) under predictions (n, m)."""
-    if probs.shape[1] == 2:
-        return np.asarray((labels - probs[:, 1])[:, None])
-    found = -probs
-    found[np.arange(len(labels)), labels] += 1.0
-    return found
+    return np.ascontiguousarray(coordinates(residuals_of(probs, labels)))
 
 
 # ------------------------------------------------------------------ h, fitted, where it is wanted
@@ -68,9 +64,15 @@ class Surface(ABC):
     def factors(self) -> tuple[Array, Array]:
         """Return (e, q) matrices U and V with h(p, p') = ⟨U(p), V(p')⟩."""
 
-    @abstractmethod
     def squares(self, own: Array) -> float:
-        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, r (e, k) its own rows' residuals."""
+        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, r (e, k) its own rows' residuals.
+
+        It is ‖RᵀR‖² − 2 ⟨RᵀU, RᵀV⟩ + ⟨UᵀU, VᵀV⟩, in k² operations a row if q is k.
+        """
+        left, right = self.factors()
+        pairs = (own.T @ own,) * 2, (own.T @ left, own.T @ right), (left.T @ left, right.T @ right)
+        first, mixed, last = (float(np.vdot(*pair)) for pair in pairs)
+        return first - 2.0 * mixed + last
 
     def diagonal(self) -> Array:
         """Return h(p, p), (e,)."""
@@ -97,12 +99,6 @@ class PlugIn(Surface):
     def factors(self) -> tuple[Array, Array]:
         """Return the curve twice."""
         return self.curve, self.curve
-
-    def squares(self, own: Array) -> float:
-        """Return ‖RᵀR‖² − 2 ‖RᵀC‖² + ‖CᵀC‖², in k² operations a row."""
-        products = [a.T @ b for a, b in ((own, own), (own, self.curve), (self.curve, self.curve))]
-        first, mixed, last = (float(np.vdot(each, each)) for each in products)
-        return first - 2.0 * mixed + last
 
 
 #: The fitted h, for one value of the tuned option after the other.
@@ -311,13 +307,12 @@ class HistogramBinning(_PlugIn):
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Average the residuals of every bin."""
-        rules, n = EqualWidth(self.n_bins), len(residuals)
+        rules = EqualWidth(self.n_bins)
         cells, here = (intervals(p, rules.edges_of(p)) for p in (train[:, 1], probs[:, 1]))
         counts = np.bincount(cells, minlength=self.n_bins)
-        member = csr_array((np.ones(n), (cells, np.arange(n))), shape=(self.n_bins, n))
-        sums = np.asarray(member @ residuals)
-        sums[counts == 0] = residuals.mean(axis=0)
-        return np.asarray((sums / np.maximum(counts, 1)[:, None])[here])
+        sums = np.bincount(cells, residuals[:, 0], self.n_bins)
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), residuals.mean(axis=0))
+        return means[here, None]
 
 
 @options(bandwidth=positive_number)
@@ -614,22 +609,16 @@ class KroneckerKernelRidge(Ridge):
     def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path:
         phi, outer = spectrum.at(probs), images @ images.T
         products = cache(lambda: phi.T @ phi)  # for all constants, if one asks for it
+        # n · (sum of the eigenvalues left out) / c bounds what pairs of these add to h. Pairs of one
+        # that counts and one that does not add √(share of the trace left out) of h or so.
+        tails = np.cumsum(spectrum.values[::-1])[::-1]
+        share = _NEGLIGIBLE_SHARE * tails[:1].sum()
         for constant in constants:
-            rank = _rank(spectrum, constant)
+            left_out = min(_NEGLIGIBLE * constant / len(spectrum.features), share)
+            rank = max(1, int(np.count_nonzero(tails > left_out)))
             values = spectrum.values[:rank]
             middle = outer[:rank, :rank] / (np.outer(values, values) + constant)
             yield _Kronecker(phi[:, :rank], middle, products, spectrum.notes)
-
-
-def _rank(spectrum: Spectrum, constant: float) -> int:
-    """Return how many eigenvalues count.
-
-    n · (sum of the others) / c bounds what pairs of others add to h. Pairs of one that counts and one
-    that does not add √(share of the trace left out) of h or so.
-    """
-    tails = np.cumsum(spectrum.values[::-1])[::-1]
-    left_out = _NEGLIGIBLE * constant / len(spectrum.features)
-    return max(1, int(np.count_nonzero(tails > min(left_out, _NEGLIGIBLE_SHARE * tails[:1].sum()))))
 
 
 @dataclass(frozen=True, eq=False)
