@@ -8,10 +8,8 @@ import pytest
 from scipy.special import softmax
 from support import binomial_limits, dirichlet, labels_from
 
-import caltest
 from caltest.estimation import (
     HistogramBinning,
-    PlugIn,
     Temperature,
     TwoStepKernelRidge,
     estimate_squared_error,
@@ -250,15 +248,6 @@ def test_a_truncated_kernel_matrix_is_told(monkeypatch):
     monkeypatch.setattr("caltest.estimation.functions._COLUMNS", 3)
     found = estimate_squared_error(PROBS, LABELS, functions=["two_step_ridge"], pvalue="none", rng=0)
     assert "3 features were kept" in found.summary()
-
-
-def test_what_is_not_a_number_is_not_chosen(monkeypatch):
-    def nowhere(self, train, residuals, values):
-        return lambda places: iter([PlugIn(np.full((len(places), 3), np.nan))])
-
-    monkeypatch.setattr(Temperature, "learned", nowhere)
-    with pytest.raises(caltest.InputError, match=r"temperature\(temperature=1\) is not a number"):
-        estimate_squared_error(PROBS, LABELS, functions=[Temperature()], pvalue="none", rng=0)
 
 
 def test_the_standard_error_is_of_tuning_and_test_rows():

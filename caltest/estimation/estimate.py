@@ -39,7 +39,6 @@ from caltest.testing import test
 if TYPE_CHECKING:
     import pandas as pd
 
-PValue: TypeAlias = Literal["held_out", "none"]
 FunctionLike: TypeAlias = str | EstimationFunction
 
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
@@ -222,12 +221,10 @@ class SquaredErrorEstimate(Result):
         import pandas as pd
 
         index = pd.Index([visible(each.label) for each in self.functions], name="function")
-        names = ("tuned", *FunctionRisk.derived)
-        table = pd.DataFrame([attrgetter(*names)(f) for f in self.functions], index, names)
-        gaps = zip(*map(self.gap, self.functions), strict=True)
-        for place, (name, values) in enumerate(zip(("gap", "gap_error"), gaps, strict=True), 4):
-            table.insert(place, name, values)
-        return table
+        names = ["tuned", *FunctionRisk.derived]
+        table = pd.DataFrame(map(attrgetter(*names), self.functions), index, names)
+        table[["gap", "gap_error"]] = [self.gap(each) for each in self.functions]
+        return table[[*names[:4], "gap", "gap_error", *names[4:]]]
 
     @arguments()
     def to_dict(self) -> dict[str, Any]:
@@ -254,7 +251,7 @@ def estimate_squared_error(
     functions: str | Sequence[FunctionLike] = "all",
     *,
     class_names: Sequence[str | int] | None = None,
-    pvalue: PValue = "held_out",
+    pvalue: Literal["held_out", "none"] = "held_out",
     n_resamples: int | None = None,
     test_size: float = 0.2,
     n_folds: int = 5,
@@ -341,41 +338,38 @@ def estimate_squared_error(
     tasks, tested = [(each, fold) for each in candidates for fold in range(n_folds)], parts.tested
     with single_threaded_blas():
         made = list(workers.map(parts.one_fold, tasks, "functions and folds"))
-        found, notes = [], list[str]()
+        found = list[FunctionRisk]()
         for place, (label, function, values) in enumerate(candidates):
             own = made[place * n_folds : (place + 1) * n_folds]
             risks, estimates, errors = np.stack([numbers for numbers, _ in own], axis=2)
-            best = int(risks.mean(axis=1).argmin())
-            notes += own[0][1]
             kind, tried = (function.name, function.is_a, function.tuned), np.array(values, np.float64)
-            options = function.with_value(values[best]).parameters
+            options = function.with_value(values[risks.mean(axis=1).argmin()]).parameters
             found.append(FunctionRisk(label, *kind, tried, risks, estimates, errors, options))
         least = int(np.argmin([each.risk for each in found]))
         result: CalibrationResult | None = None
         if pvalue != "none":
             agreement = parts.held_out(candidates[least], found[least].best)
-            draws: dict[str, Any] = {"n_jobs": n_jobs, "progress": progress}
-            draws["n_resamples"] = _DRAWS if n_resamples is None else int(n_resamples)
-            rows, seen = view.rows.take(tested), view.labels[tested]
+            rows, seen, count = view.rows.take(tested), view.labels[tested], n_resamples or _DRAWS
+            draws: Any = {"n_resamples": count, "n_jobs": n_jobs, "progress": progress}
             result = test(rows, seen, agreement, rng=child_seed(seed, 0), **draws)
     found.sort(key=lambda each: each.risk)
-    first, own_notes = found[0], [*view.rows.notes]
-    own_notes += impossible_labels(view, what=seen_through(lens_label, view.rows))
+    seen_as = seen_through(lens_label, view.rows)
+    first, notes = found[0], [*view.rows.notes, *impossible_labels(view, what=seen_as)]
     if n > ALL_PAIRS_UP_TO and "all" in functions and all(f.name != "kernel_density" for f in found):
-        own_notes.append(
+        notes.append(
             "The kernel density was left out: its cost grows as the square of the rows; name it in "
             "functions to have it."
         )
     if len(first.values) > 1 and first.best in (0, len(first.values) - 1):
-        own_notes.append(
+        notes.append(
             f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
             "tried: one beyond may be better still."
         )
     zeros = np.array([PlugIn(np.zeros_like(r)).risk(r) for r in map(parts.residuals, parts.folds)])
-    sizes = {"n_samples": n, "n_classes": m, "n_tuning": n - len(tested), "n_test": len(tested)}
-    sizes |= {"n_folds": n_folds, "seed": seed}
-    every = tuple(dict.fromkeys([*own_notes, *notes]))
-    return SquaredErrorEstimate(tuple(found), zeros, result, lens_label, **sizes, warnings=every)
+    sizes = n, m, n - len(tested), len(tested), n_folds, seed
+    notes += [note for _, own in made[::n_folds] for note in own]
+    every = tuple(dict.fromkeys(notes))
+    return SquaredErrorEstimate(tuple(found), zeros, result, lens_label, *sizes, every)
 
 
 class Candidate(NamedTuple):
@@ -386,25 +380,11 @@ class Candidate(NamedTuple):
     values: tuple[Any, ...]
 
 
-def _candidate(wanted: object, scaling: Scaling, n_classes: int) -> Candidate:
-    if isinstance(wanted, EstimationFunction):
-        value = getattr(wanted, wanted.tuned)
-        return Candidate(f"{wanted.name}({wanted.tuned}={short(value)})", wanted, (value,))
-    if isinstance(wanted, str):
-        kind: Any = choose("estimation function", wanted, known.FUNCTIONS)
-        function = kind(regularization_scaling=scaling) if issubclass(kind, known.Ridge) else kind()
-        return Candidate(function.name, function, function.search_space(n_classes))
-    raise InputError(
-        f"functions holds {quoted(wanted)}; give names ({', '.join(known.FUNCTIONS)}), or objects of "
-        "caltest.estimation, such as TwoStepKernelRidge(0.1)."
-    )
-
-
 def _candidates(
     functions: str | Sequence[FunctionLike], scaling: Scaling, n: int, m: int
 ) -> list[Candidate]:
     """Return the functions that compete on n predictions of m classes, if they take so many."""
-    wanted: list[Any] = []
+    wanted, found = list[Any](), list[Candidate]()
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
     for each in [functions] if one else functions:
         if isinstance(each, str) and each == "all":  # what so many rows and classes allow
@@ -413,7 +393,19 @@ def _candidates(
             wanted += ["kronecker_ridge", "two_step_ridge"]
         else:
             wanted.append(each)
-    found = [_candidate(each, scaling, m) for each in wanted]
+    for each in wanted:
+        if isinstance(each, EstimationFunction):
+            value = getattr(each, each.tuned)
+            found.append(Candidate(f"{each.name}({each.tuned}={short(value)})", each, (value,)))
+        elif isinstance(each, str):
+            kind: Any = choose("estimation function", each, known.FUNCTIONS)
+            made = kind(regularization_scaling=scaling) if issubclass(kind, known.Ridge) else kind()
+            found.append(Candidate(made.name, made, made.search_space(m)))
+        else:
+            raise InputError(
+                f"functions holds {quoted(each)}; give names ({', '.join(known.FUNCTIONS)}), or "
+                "objects of caltest.estimation, such as TwoStepKernelRidge(0.1)."
+            )
     labels = [each.label for each in found]
     for place, (label, function, values) in enumerate(found):
         if labels.count(label) > 1 and len(values) == 1:  # options in full tell objects apart
@@ -466,20 +458,13 @@ class Parts:
     def one_fold(self, candidate: Candidate, fold: int) -> tuple[Array, tuple[str, ...]]:
         """Return risks, estimates, errors (3, G), and notes, of a function fitted without a fold."""
         surfaces, probs = self.learned(candidate, candidate.values, fold), self.view.rows.probs
-        found, notes = np.empty((3, len(candidate.values))), tuple[str, ...]()
+        found = np.empty((3, len(candidate.values)))
         places = (probs[rows] for rows in (self.folds[fold], self.tested, self.tested[:_SPREAD_ROWS]))
         for number, (validation, final, some) in enumerate(zip(*map(surfaces, places), strict=True)):
             spread = some.diagonal().std(ddof=1)
             risk = validation.risk(self.residuals(self.folds[fold]))
             found[:, number] = risk, final.mean(), spread / np.sqrt(len(self.tested))
-            if np.isnan(found[:, number]).any():
-                raise InputError(
-                    f"{candidate.label} is not a number for some predictions, with "
-                    f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or "
-                    "leave the value out."
-                )
-            notes = validation.notes
-        return found, notes
+        return found, validation.notes
 
     def held_out(self, chosen: Candidate, best: int) -> HeldOut:
         """Return the agreement with what the fold models of the best function learned."""
@@ -517,8 +502,7 @@ class HeldOut(Statistic):
             return ProductsOfPairs(predictions.probs, self.left, self.right)
         h = self.left @ self.right.T
         scale = (0.5 if predictions.n_classes == 2 else 1.0) / (n * (n - 1.0))
-        terms = (Term(DenseWeights(0.5 * (h + h.T)), None),)
-        return Pairwise(predictions.probs, terms, scale, diagonal=False)
+        return Pairwise(predictions.probs, (Term(DenseWeights(0.5 * (h + h.T)), None),), scale, False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -535,7 +519,7 @@ class ProductsOfPairs(Form):
         sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
         return 1e-13 * float(sizes)
 
-    def of_labels(self, labels: known.Labels, workers: Workers = ALONE) -> Array:
+    def of_labels(self, labels: Any, workers: Workers = ALONE) -> Array:
         """Return the (B,) means over pairs."""
         n, sums = len(self.probs), list[Any]([0.0, 0.0, 0.0])
         for rows in blocks(n, ROWS):

@@ -23,7 +23,6 @@ from functools import cache, cached_property, partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh, solve_triangular
 from scipy.special import gammaln, softmax
 
@@ -34,11 +33,10 @@ from caltest.binning import EqualWidth, intervals
 from caltest.data import sample
 from caltest.data.rows import check_alike
 from caltest.exceptions import InputError
+from caltest.forms.base import Labels
 from caltest.forms.kernel_matrices import KernelWeights, incomplete_cholesky
 from caltest.kernels import Gaussian, Kernel
 from caltest.scores import residuals_of
-
-Labels: TypeAlias = NDArray[np.integer[Any]]
 
 
 def coordinates(probs: Array) -> Array:
@@ -84,9 +82,9 @@ class Surface(ABC):
 
     def risk(self, own: Array) -> float:
         """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, r its own rows' residuals."""
-        e, lengths = len(own), np.einsum("ek,ek->e", own, own)
-        same = float(((lengths - self.diagonal()) ** 2).sum())
-        return max(self.squares(own) - same, 0.0) / (e * (e - 1.0))  # no rounding below 0
+        same = (np.einsum("ek,ek->e", own, own) - self.diagonal()) ** 2
+        # Rounding is not below 0.
+        return max(self.squares(own) - float(same.sum()), 0.0) / (len(own) * (len(own) - 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,9 +131,12 @@ class EstimationFunction(ABC):
     def learned(self, train: Array, residuals: Array, values: Sequence[Any]) -> Surfaces:
         """Learn from training predictions (n, m) and residuals (n, k), for values of the option."""
 
-    @abstractmethod
+    #: The values of the tuned option that are tried, whatever the number of classes.
+    space: ClassVar[tuple[Any, ...]]
+
     def search_space(self, n_classes: int) -> tuple[Any, ...]:
         """Return the values of the tuned option that are tried."""
+        return self.space
 
     @arguments()
     def fit(self, probs: object, labels: object) -> Fitted:
@@ -173,8 +174,7 @@ class EstimationFunction(ABC):
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON."""
-        kept = str | int | float
-        return {k: v if isinstance(v, kept) else repr(v) for k, v in vars(self).items()}
+        return {k: v if isinstance(v, str | int | float) else repr(v) for k, v in vars(self).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +198,8 @@ class Fitted:
 
     def gram(self, first: Array, second: Array) -> Array:
         """Return h(p, p') for predictions (a, m) and (b, m), (a, b)."""
-        one, _ = next(self.surfaces(first)).factors()
-        _, other = next(self.surfaces(second)).factors()
-        return np.asarray(one @ other.T)
+        one, other = (next(self.surfaces(probs)).factors() for probs in (first, second))
+        return np.asarray(one[0] @ other[1].T)
 
 
 @arguments(h=OneOf("caltest.estimation:Fitted", "give what the fit of an estimation function returns"))
@@ -300,10 +299,7 @@ class HistogramBinning(_PlugIn):
     is_a: ClassVar[str] = "mean residuals of equal-width bins"
     tuned: ClassVar[str] = "n_bins"
     two_classes_only: ClassVar[bool] = True
-
-    def search_space(self, n_classes: int) -> tuple[int, ...]:
-        """Return 5, 10, …, 90 bins, as published."""
-        return tuple(range(5, 91, 5))
+    space = tuple(range(5, 91, 5))  # as published
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Average the residuals of every bin."""
@@ -346,10 +342,7 @@ class DirichletKernelDensity(_PlugIn):
     name: ClassVar[str] = "kernel_density"
     is_a: ClassVar[str] = "ratio of Dirichlet kernel densities"
     tuned: ClassVar[str] = "bandwidth"
-
-    def search_space(self, n_classes: int) -> tuple[float, ...]:
-        """Return 15 values from 1e-5 to 0.1, evenly by their logarithm, and 0.2, 0.4, …, 1."""
-        return (*np.logspace(-5, -1, 15).tolist(), *np.linspace(0.2, 1.0, 5).tolist())
+    space = tuple(np.append(np.logspace(-5, -1, 15), np.linspace(0.2, 1.0, 5)).tolist())
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Normalise the densities."""
@@ -359,11 +352,7 @@ class DirichletKernelDensity(_PlugIn):
         events = np.hstack([residuals, coordinates(train)])  # of r and g; r + g is the label
         found = np.empty((len(here), k))
         for rows in blocks(len(here), max(1, _ENTRIES // len(residuals))):
-            weights = logs[rows] @ powers.T  # log κ of the training rows
-            weights -= constants
-            weights -= weights.max(axis=1, keepdims=True)
-            np.exp(weights, out=weights)
-            weights /= weights.sum(axis=1, keepdims=True)
+            weights = softmax(logs[rows] @ powers.T - constants, axis=1)  # κ of the training rows
             means = weights @ events
             found[rows] = means[:, :k] + (means[:, k:] - here[rows])
         return found
@@ -401,10 +390,7 @@ class Temperature(_PlugIn):
     name: ClassVar[str] = "temperature"
     is_a: ClassVar[str] = "a temperature of the logits"
     tuned: ClassVar[str] = "temperature"
-
-    def search_space(self, n_classes: int) -> tuple[float, ...]:
-        """Return 41 values from 1/16 to 16, evenly by their logarithm."""
-        return tuple(np.geomspace(0.0625, 16.0, 41).tolist())
+    space = tuple(np.geomspace(0.0625, 16.0, 41).tolist())
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
         """Return the same curve for all residuals: training rows teach nothing."""
@@ -494,7 +480,7 @@ _NEGLIGIBLE = 1e-10  # a tail of eigenvalues whose pairs add no more than that t
 _NEGLIGIBLE_SHARE = 1e-8  # of the trace: no more is left out than that
 
 
-@dataclass(frozen=True)
+@options(regularization=positive_number, kernel=real_kernel)
 class Ridge(EstimationFunction):
     """Base class of kernel ridge regressions."""
 
@@ -517,9 +503,7 @@ class Ridge(EstimationFunction):
         spectrum = Spectrum.of(self.kernel, coordinates(train))
         return partial(self._at, spectrum, spectrum.features.T @ residuals, constants)
 
-    @staticmethod
-    @abstractmethod
-    def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path: ...
+    _at: ClassVar[Callable[..., Path]]  #: Of a spectrum, images of residuals, constants, predictions.
 
     def search_space(self, n_classes: int) -> tuple[float, ...]:
         """Return powers of ten, as published.
@@ -531,7 +515,6 @@ class Ridge(EstimationFunction):
         return tuple((10.0**exponents).tolist())
 
 
-@options(regularization=positive_number, kernel=real_kernel)
 class TwoStepKernelRidge(Ridge):
     """Estimate the error by kernel ridge regression of the residuals on the predictions.
 
@@ -573,7 +556,6 @@ class TwoStepKernelRidge(Ridge):
             yield PlugIn(phi @ (images / (spectrum.values + constant)[:, None]), spectrum.notes)
 
 
-@options(regularization=positive_number, kernel=real_kernel)
 class KroneckerKernelRidge(Ridge):
     """Estimate the squared error directly, by kernel ridge regression on pairs of rows.
 
@@ -644,12 +626,9 @@ class _Kronecker(Surface):
     def squares(self, own: Array) -> float:
         """Return ‖RRᵀ‖² − 2 ⟨RRᵀ, ΦMΦᵀ⟩ + ‖ΦMΦᵀ‖², the paper's Equation 30."""
         phi, left, rank = self.features, self._left, len(self.middle)
-        if len(phi) < rank:
-            values = left @ phi.T
-            last = float(np.vdot(values, values))
-        else:
-            turned = self.middle @ self.products()[:rank, :rank]
-            last = float(np.vdot(turned, turned.T))
+        few = len(phi) < rank
+        values = left @ phi.T if few else self.middle @ self.products()[:rank, :rank]
+        last = float(np.vdot(values, values if few else values.T))
         outer, crossed = own.T @ own, float(np.vdot(own, left @ (phi.T @ own)))
         return float(np.vdot(outer, outer)) - 2.0 * crossed + last
 
