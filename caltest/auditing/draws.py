@@ -128,24 +128,23 @@ def draw_all(
         found = Confirmation.of(trial, (names, sides), columns, values)
         return found if confirmed is None else confirmed.beside(found)
 
+    def drawn_as(columns: Sequence[Column]) -> Sequence[Column]:
+        return columns if clusters is None else signed_columns(columns, labels, clusters, whole.weights)
+
     for here in batches:
         some = [hypotheses[h] for h in here]
         columns = columns_of_looks(some, seed)
-        drawn: Sequence[Column] = columns
-        if clusters is not None:
-            for (_, statistic), column in zip(some, columns, strict=True):
-                if not isinstance(column.form, HasSigns):
-                    raise InputError(
-                        f"{statistic.name!r} has no form for rows in clusters; leave it out, or test "
-                        f"it alone with {Argument('null', 'one_per_cluster')}."
-                    )
-            drawn = signed_columns(columns, labels, clusters, whole.weights)
+        for (_, statistic), column in zip(some, columns, strict=True):
+            if clusters is not None and not isinstance(column.form, HasSigns):
+                raise InputError(
+                    f"{statistic.name!r} has no form for rows in clusters; leave it out, or test "
+                    f"it alone with {Argument('null', 'one_per_cluster')}."
+                )
+        drawn = drawn_as(columns)
         values[:, here] = table(drawn, draws, workers)
         if opened is not None:
             apart, columns = columns, [_opened(*pair) for pair in zip(some, columns, strict=True)]
-            signed = None if clusters is None else (labels, clusters, whole.weights)
-            shown = columns if signed is None else signed_columns(columns, *signed)
-            opened[:, here] = table(shown, draws, workers)
+            opened[:, here] = table(drawn_as(columns), draws, workers)
             nearer = _nearest(values[:, here], opened[:, here])[0] == opened[0, here]
             columns = [b if near else a for a, b, near in zip(apart, columns, nearer, strict=True)]
         resolutions[here] = [form.resolution for _, form in drawn]

@@ -32,7 +32,7 @@ from caltest._sums import Array
 from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Look
 from caltest.auditing.sizes import Design, half_width
-from caltest.binning import DistinctScores, rising
+from caltest.binning import DistinctScores
 from caltest.cox import Recalibration, recalibration_of
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
@@ -95,13 +95,9 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     view, lens = through(whole, None, "top_label")
     p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
     w = view.rows.weights / view.rows.weights.sum()
-    order = np.argsort(p, kind="stable")
-    ordered = p[order]
-    first = np.flatnonzero(np.append(True, ordered[1:] > ordered[:-1]))  # of equal predictions
-    scores, of_scores = ordered[first], np.add.reduceat(w[order], first)
-    events = np.add.reduceat((w * y)[order], first)
-    rates = events / of_scores
-    fitted = rising(events, of_scores)
+    pooled = DistinctScores.of(p, w)
+    scores, of_scores, events = pooled.scores, pooled.sizes, pooled.counted(y)
+    rates, fitted = events / of_scores, pooled.rising(y)
     event_rate, brier = float(w @ y), float(w @ (p - y) ** 2)
     calibrated = brier - float(of_scores @ ((scores - rates) ** 2 - (fitted - rates) ** 2))
     uncertainty = event_rate * (1.0 - event_rate)
@@ -113,20 +109,21 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     auc = float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
     ranked = (auc, None) if whole.rows.n_classes == 2 else (None, event_rate)
     log_loss = float(-w @ np.log(np.maximum(of_label, _LEAST)))
-    smooth = _distances(ordered, y[order]) if view.rows.are_alike else (None, None, None)
+    smooth = _distances(p, y) if view.rows.are_alike else (None, None, None)
     ratio = event_rate / float(w @ p) if w @ p > 0.0 else float("nan")
     given: tuple[Any, ...] = (*ranked, line.slope, line.in_the_large, *smooth, ratio)
     return UsualNumbers(lens, ece.value(view.labels), *terms, log_loss, *given)
 
 
 def _distances(p: Array, y: Array) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return how far ordered predictions are from a loess curve: mean, median, 90th percentile.
+    """Return how far predictions are from a loess curve: mean, median, 90th percentile.
 
     The curve is that of all rows, or of every k-th.
     """
     from statsmodels.nonparametric.smoothers_lowess import lowess
 
-    step = max(1, -(-len(p) // _MOST_SMOOTHED))
+    step, order = max(1, -(-len(p) // _MOST_SMOOTHED)), np.argsort(p, kind="stable")
+    p, y = p[order], y[order]
     if p[0] == p[-1]:
         return (abs(float(p[0]) - float(y.mean())),) * 3
     p, y = p[step // 2 :: step], y[step // 2 :: step]
