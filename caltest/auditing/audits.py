@@ -328,7 +328,6 @@ def audit(
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
     check_resolution(sides, options.correction, level, draws, all_signs, factor)
-    in_all = None
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     forgiven |= censored and law.horizon is not None  # of which a time is not stated
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
@@ -353,10 +352,7 @@ def audit(
             sizes.of_rest(each, views, whole.labels, float(found.adjusted[h]))
             for h, each in enumerate(rests, start=len(plan.hypotheses))
         ]
-        if options.limit:
-            looks = [*views, *(each.remaining for each in rests)]
-            told, in_all = sizes.with_rows_needed([*views.values(), *left], looks, whole.labels)
-            views, left = dict(zip(views, told, strict=False)), told[len(views) :]
+        views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
@@ -369,8 +365,8 @@ def audit(
         warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
     by = options.materiality if of_classes else None
-    rates = [(view.event, view.predicted) for view in views.values() if view.group is None]
-    if by and (below := [event for event, rate in rates if rate is not None and rate <= by]):
+    overall = (view for view in views.values() if view.group is None and view.event)
+    if by and (below := [view.event for view in overall if view.predicted <= by]):
         name = (called or "class 1") if two else below[0]
         warnings.append(
             f"Your limit of {points(by)} is larger than the mean prediction of "

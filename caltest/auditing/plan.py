@@ -253,10 +253,9 @@ class Plan(NamedTuple):
 
     looks: tuple[Look, ...]
     hypotheses: tuple[Hypothesis, ...]
-    skipped: tuple[Skipped, ...]
+    skipped: dict[Skipped, list[Look]]  # with the views of the family, whatever the limit
     columns: tuple[str, ...]
     unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
-    dropped: dict[Skipped, list[Look]]  # views of the family that are skipped, whatever the limit
 
     def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
         """Return what an audit of these rows states of itself, whatever it finds."""
@@ -391,16 +390,14 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         raise InputError(f"there is nothing to test: {reasons}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
-    looks = sorted(each, key=lambda look: place[look.group])
-    if seen:  # what is completed first
-        looks.sort(key=lambda look: look.event is not None)
+    # Of censored times what is completed comes first.
+    looks = sorted(each, key=lambda look: (seen and look.event is not None, place[look.group]))
     return Plan(
         looks=tuple(looks),
         hypotheses=tuple((look, statistic) for look in looks for statistic in found[look]),
-        skipped=tuple(skipped),
+        skipped=skipped,
         columns=tuple(grouping.column for grouping in groupings),
         unseen=unseen,
-        dropped={each: looks for each, looks in skipped.items() if looks},
     )
 
 

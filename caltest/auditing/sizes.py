@@ -457,11 +457,11 @@ class Sizes:
         Like other views these are taken with what groups leave of others.
         """
         if not self.limit:
-            return plan.skipped
-        every = {look.key: look for looks in (plan.looks, *plan.dropped.values()) for look in looks}
+            return tuple(plan.skipped)
+        every = {look.key: look for looks in (plan.looks, *plan.skipped.values()) for look in looks}
         level, skipped = self.own_level, list(plan.skipped)
         for k, each in enumerate(skipped):
-            looks = [look for look in plan.dropped.get(each, ()) if look.event]
+            looks = [look for look in plan.skipped[each] if look.event]
             if each.inside is False or not looks:
                 continue
             rests = list(around(looks, min_rows, every.values()))
@@ -492,23 +492,25 @@ class Sizes:
         return notes + list(few_carry(carrying, self.family.of_view)) if carrying else notes
 
     def with_rows_needed(
-        self, sized: Sequence[View | Rest], looks: Sequence[Look], labels: NDArray[np.intp]
-    ) -> tuple[list[Any], int | None]:
+        self, views: dict[Look, View], left: list[Rest], rests: Sequence[Subtraction], labels: Any
+    ) -> tuple[dict[Look, View], list[Rest], int | None]:
         """Say of each view, or what a group leaves, how many rows would settle it, if it is not.
 
         And how many rows in all would settle all of them.
         """
-        found, goal = list(sized), Goal(self.limit, self.own_level)
+        found, goal = list[Any]([*views.values(), *left]), Goal(self.limit, self.own_level)
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
-            return found, None
+            return views, left, None
+        looks = [*views, *(each.remaining for each in rests)]
         ways = [self.ways(looks[k], found[k], labels) for k in held]
         wanted, needed = quickest(ways, goal)
         for k, rows in zip(held, needed, strict=True):
             if not found[k].inside:
                 clusters = self.design.of_look(looks[k]).clusters_in(rows)
                 found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
-        return found, rows_in_all(wanted, goal)
+        settled = dict(zip(views, found, strict=False))
+        return settled, found[len(views) :], rows_in_all(wanted, goal)
 
     def ways(self, look: Look, sized: View | Rest, labels: NDArray[np.intp]) -> list[Wanted]:
         """Return what would show a mean to be inside the limit."""

@@ -266,8 +266,8 @@ class SizesOfTimes(Sizes):
 
     def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped: nothing is shown of it."""
-        lost = plan.dropped if self.limit else {}
-        return tuple(replace(each, inside=False) if each in lost else each for each in plan.skipped)
+        every = plan.skipped.items()
+        return tuple(replace(x, inside=False) if looks and self.limit else x for x, looks in every)
 
     def notes(self, looks: Sequence[Look]) -> list[str]:
         """Note too where risk is not known of some rows."""
