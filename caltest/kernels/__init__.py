@@ -6,17 +6,16 @@ is a function of two sets of predictions. Sums and positive multiples of kernels
 """
 
 from caltest.kernels.base import (
-    AnyKernel,
     Exponential,
     Gaussian,
     Kernel,
     Linear,
     LinearGaussian,
-    MatrixKernel,
     Scaled,
     Sum,
     fitted,
 )
+from caltest.kernels.matrix import AnyKernel, MatrixKernel
 
 __all__ = ["AnyKernel", "Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
 __all__ += ["Scaled", "Sum", "fitted"]
