@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from importlib.resources import files
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,21 +19,19 @@ __all__ = ["DigitsPredictions", "digits_models", "load_digits_predictions"]
 
 _FILE = files("caltest") / "data_files" / "digits_predictions.npz"
 
-_DESCRIPTIONS = MappingProxyType(
-    {
-        "neural_network": "a network with one hidden layer of 32 units; well calibrated",
-        "logistic_regression": "multinomial logistic regression; well calibrated, if slightly "
-        "underconfident",
-        "nearest_neighbors": "five nearest neighbours; the smallest top-label ECE of all, "
-        "but five labels were given probability 0",
-        "platt_svm": "a support vector machine with Platt scaling; most accurate, underconfident",
-        "isotonic_naive_bayes": "the naive Bayes, recalibrated class by class by isotonic "
-        "regression; far better, still miscalibrated",
-        "random_forest": "300 trees; accurate and badly underconfident",
-        "naive_bayes": "Gaussian naive Bayes; badly overconfident, "
-        "and 17 labels were given probability 0 (underflow)",
-    }
-)
+_DESCRIPTIONS = {
+    "neural_network": "a network with one hidden layer of 32 units; well calibrated",
+    "logistic_regression": "multinomial logistic regression; well calibrated, if slightly "
+    "underconfident",
+    "nearest_neighbors": "five nearest neighbours; the smallest top-label ECE of all, "
+    "but five labels were given probability 0",
+    "platt_svm": "a support vector machine with Platt scaling; most accurate, underconfident",
+    "isotonic_naive_bayes": "the naive Bayes, recalibrated class by class by isotonic "
+    "regression; far better, still miscalibrated",
+    "random_forest": "300 trees; accurate and badly underconfident",
+    "naive_bayes": "Gaussian naive Bayes; badly overconfident, "
+    "and 17 labels were given probability 0 (underflow)",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -397,31 +397,25 @@ def risk_bounds(
             return [(rows, True)]
         return [each for half in halves for each in halved(rows[half])]
 
-    strata = list[NDArray[np.intp]]()
-    if apart is None or not apart.any():
-        strata = strata_of(risk, expected)
-    else:
-        for code in np.unique(apart):
-            alike = np.flatnonzero(apart == code)
-            strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike]
+    apart = np.zeros(len(risk), np.intp) if apart is None else apart
+    strata, several = list[NDArray[np.intp]](), int(apart.any())
+    for code in np.unique(apart):
+        alike = np.flatnonzero(apart == code)
+        strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike] * several
     same = expected is risk and not any(np.ptp(risk[rows]) for rows in strata)
     if len(strata) < (1 if same else fewest):
         return None
-
-    def gone_on(rows: NDArray[np.intp]) -> float:
-        came = float(np.sum(event[rows] & (time[rows] <= horizon)))
-        whole = 0.0 if expected is risk else float(expected[rows].sum())
-        ratio = came / whole if whole > 0.0 else 1.0
-        return scaled_risk(risk[rows], np.ones(len(rows)), ratio)
-
     each = list[tuple[int, float, ProductLimit, bool, Array]]()
     for rows, lost in chain.from_iterable(map(halved, strata)):
-        found = kaplan_meier(time[rows], event[rows], horizon)
+        found, stated = kaplan_meier(time[rows], event[rows], horizon), risk[rows]
         seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
-        came = 1.0 - seen.survival
-        stated = risk[rows]
+        own = 1.0 - seen.survival
+        if found is None:
+            came = float(np.sum(event[rows] & (time[rows] <= horizon)))
+            whole = 0.0 if expected is risk else float(expected[rows].sum())
+            ratio = came / whole if whole > 0.0 else 1.0
+            own = max(scaled_risk(stated, np.ones(len(rows)), ratio), own)
         wider = lost * np.array([stated.max() - stated.mean(), stated.mean() - stated.min()])
-        own = max(gone_on(rows), came) if found is None else came
         each.append((len(rows), own, seen, found is not None, wider))
 
     def limits(level: float) -> Sizing:

@@ -445,29 +445,27 @@ class ShiftedScan:
 
     @cached_property
     def expected_and_scale(self) -> dict[Side, tuple[Array, Array]]:
-        """Σ_I p^ε, −∞ of intervals without rows, and 1/(standard deviation + 1), (L, G) each."""
-        return {side: self._shifted_sums(side) for side in SIDES}
+        """Σ_I p^ε and 1/(√(Σ_I p^ε (1 − p^ε)) + 1), (L, G) each, for p^ε = max(p − ε, 0).
 
-    def _shifted_sums(self, side: Side) -> tuple[Array, Array]:
-        """Return Σ_I p^ε and 1/(√(Σ_I p^ε (1 − p^ε)) + 1), (L, G), for p^ε = max(p − ε, 0).
-
-        p is the probability of the event for "over", of no event for "under". Rows with p > ε are the
-        last of a piece, or the first: cumulative sums give all tolerances at once.
+        p is the probability of the event for "over", of no event for "under"; the first is −∞ of
+        intervals without rows. Rows with p > ε are the last of a piece, or the first: cumulative sums
+        give all tolerances at once.
         """
-        p = self.probs[:, 1 if side == "over" else 0]
-        below = np.searchsorted(p if side == "over" else p[::-1], self.tolerances, side="right")
-        ends = (below, len(p)) if side == "over" else (0, len(p) - below)
+        shift, found = self.tolerances, {}
         low, high = self.intervals.edges[:-1, None], self.intervals.edges[1:, None]
-        start, stop = (np.clip(end, low, high) for end in ends)
-        rows = stop - start
-        powers = (np.append(0.0, np.cumsum(p**power)) for power in (1, 2))
-        firsts, seconds = (running[stop] - running[start] for running in powers)
-        shift = self.tolerances
-        sums = np.maximum(firsts - shift * rows, 0.0)
-        squares = seconds - 2.0 * shift * firsts + shift**2 * rows
-        expected, variance = map(self._over_intervals, (sums, np.maximum(sums - squares, 0.0)))
-        expected[~self.intervals.filled] = -np.inf
-        return expected, 1.0 / (np.sqrt(np.maximum(variance, 0.0)) + 1.0)
+        for side, p in zip(SIDES, self.probs.T[::-1], strict=True):
+            below = np.searchsorted(p if side == "over" else p[::-1], shift, side="right")
+            ends = (below, len(p)) if side == "over" else (0, len(p) - below)
+            start, stop = (np.clip(end, low, high) for end in ends)
+            rows = stop - start
+            powers = (np.append(0.0, np.cumsum(p**power)) for power in (1, 2))
+            firsts, seconds = (running[stop] - running[start] for running in powers)
+            sums = np.maximum(firsts - shift * rows, 0.0)
+            squares = seconds - 2.0 * shift * firsts + shift**2 * rows
+            expected, variance = map(self._over_intervals, (sums, np.maximum(sums - squares, 0.0)))
+            expected[~self.intervals.filled] = -np.inf
+            found[side] = expected, 1.0 / (np.sqrt(np.maximum(variance, 0.0)) + 1.0)
+        return found
 
     def _over_intervals(self, pieces: Array) -> Array:
         """Return sums over the intervals, (L, G), of what pieces have, (K, G)."""

@@ -262,9 +262,7 @@ class Bettors:
                 for part in np.split(rows, cuts):
                     number, begun = divmod(seen, LATEST)
                     slot = 0 if number == 0 else 1 + number % 2
-                    bins[slot] = self.binned(values[part], labels[part]) + (
-                        bins[slot] if begun else 0.0
-                    )
+                    bins[slot] = bins[slot] * bool(begun) + self.binned(values[part], labels[part])
                     seen += len(part)
                 books["seen"][p] = seen
 

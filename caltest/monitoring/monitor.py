@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import math
 import os
 from collections import Counter
@@ -30,14 +32,12 @@ from caltest.statistics import find_statistic
 
 _BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at a time
 _MOST_GROUPS = 10_000
-_HUGE = 1e300
+_LEAST, _HUGE = 1e-300, 1e300
 #: What may not differ between batches, as messages say it.
 _ALIKE = {
     "about": "predictions",
-    "n_classes": "the number of classes",
     "width": "the number of classes",
     "columns": "classes",
-    "names": "classes",
     "groups": "columns of groups",
 }
 
@@ -249,8 +249,7 @@ class Monitor:
             keys = [self._new_batch(batch, content.hexdigest())]
         kept, order, ends, fresh = self._units(given.clusters, len(values))
         n = len(kept)
-        texts = {column: [each[row] for row in kept] for column, each in given.texts.items()}
-        member, processes = self._members(texts, n)
+        member, processes = self._members(given.texts, kept)
         self._set_aside += len(values) - n
         if not n:
             self._batches += keys
@@ -326,70 +325,67 @@ class Monitor:
 
         Raise if others were not before, or it cannot be monitored.
         """
-        lens, scored = self.options["lens"], self.options["statistic"]
-        full: Any = given.rows.law
+        lens, scored, tolerance = (self.options[x] for x in ("lens", "statistic", "tolerance"))
+        whole, unnamed = given.rows, given.clusters is None
+        full: Any = whole.law
         censored = getattr(full, "seen", None)
-        _refuse(
-            {
-                "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
-                "twice or by half; leave the weights out, or give rows that weigh more as a "
-                "group.": not given.rows.are_alike,
-                "these rows are in clusters, whose names are not known; give clusters.": given.clusters
-                is None
-                and given.rows.clusters is not None,
-                "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
-                "lens out.": lens is not None and isinstance(full, Quantiles),
-                "a lens of times needs to know until when every row was followed; give follow_up, or "
-                "leave the lens out.": not (lens is None or censored is None)
-                and bool(np.signbit(censored).any()),
-            }
-        )
         if lens is not None:
-            seen = show(given.rows, lens).sample(given.labels)
+            seen = show(whole, lens).sample(given.labels)
             given = given._replace(rows=seen.rows, labels=seen.labels)
         law: Any = given.rows.law
         m, names, columns = law.n_classes, *(getattr(each, "names", None) for each in (law, full))
-        shape = {
-            "about": law.about,
-            "n_classes": None if scored else m,
-            "width": full.n_classes,
-            "columns": None if columns is None else list(columns),
-            "names": None if names is None else list(names),
-            "event": event(lens, given.rows) if m == 2 else None,
-            "levels": [] if m or law.levels is None else law.levels.tolist(),
-            "groups": sorted(given.texts),
-            "clusters": "given" if given.clusters is not None else "not given",
-        }
         one = "'top_label'" if m else "'interval:0.9'"
         do = "leave statistic out" if scored else f"give a lens, such as {one}"
-        _refuse(
-            {
-                f"tolerance is about one probability, and there is more than one; {do}.": bool(
-                    self.options["tolerance"] and (m != 2 or scored)
-                ),
-                "the outcomes are vectors; monitor one entry at a time.": m is None
-                and law.dimension is not None,
-                f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
-                "leave statistic out, or give a lens too.": m is None and scored is not None,
-            }
-        )
+        wrong = {
+            "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
+            "twice or by half; leave the weights out, or give rows that weigh more as a "
+            "group.": not whole.are_alike,
+            "these rows are in clusters, whose names are not known; give clusters.": unnamed
+            and whole.clusters is not None,
+            "of quantile forecasts a lens states an inequality, on which no bet is fair; leave the "
+            "lens out.": lens is not None and isinstance(full, Quantiles),
+            "a lens of times needs to know until when every row was followed; give follow_up, or leave "
+            "the lens out.": lens is not None and censored is not None and np.signbit(censored).any(),
+            f"tolerance is about one probability, and there is more than one; {do}.": tolerance
+            and (m != 2 or scored),
+            "the outcomes are vectors; monitor one entry at a time.": m is None
+            and law.dimension is not None,
+            f"the statistic {scored!r} looks at scores of classes, and these are {law.about}; "
+            "leave statistic out, or give a lens too.": m is None and scored is not None,
+        }
+        for message, holds in wrong.items():
+            if holds:
+                raise InputError(message)
+        shape = {
+            "about": law.about,
+            "width": full.n_classes,
+            "n_classes": None if scored else m,
+            "columns": None if columns is None else list(columns),
+            "names": None if names is None else list(names),
+            "event": event(lens, whole) if m == 2 else None,
+            "levels": [] if m or law.levels is None else law.levels.tolist(),
+            "groups": sorted(given.texts),
+            "clusters": "not given" if unnamed else "given",
+        }
         for what, was in self._shape.items():
             if shape[what] != was:
                 now, then = (
                     listed(each) if isinstance(each, list) else quoted(str(each))
                     for each in (shape[what], was)
                 )
-                found = f"{_ALIKE.get(what, what)}: this batch has {now}, and earlier ones had {then}"
-                raise InputError(f"{found}; give the same, in the same order, or begin a new state.")
+                raise InputError(
+                    f"{_ALIKE.get(what, what)}: this batch has {now}, and earlier ones had {then}; "
+                    "give the same, in the same order, or begin a new state."
+                )
         return given, shape
 
-    def _members(self, texts: Mapping[str, Sequence[str]], n: int) -> tuple[Any, list[list[str]]]:
-        """Return the processes of every row, (n, 1 + columns), of which new ones are taken in."""
-        member, columns = np.zeros((n, 1 + len(texts)), np.int64), sorted(texts)
+    def _members(self, texts: Mapping[str, Sequence[str]], kept: Any) -> tuple[Any, list[list[str]]]:
+        """Return the processes of rows that count, (n, 1 + columns), of which new ones are taken in."""
+        member, columns = np.zeros((len(kept), 1 + len(texts)), np.int64), sorted(texts)
         known = {tuple(each): k for k, each in enumerate(self._processes, 1)}
-        for row, values in enumerate(zip(*(texts[column] for column in columns), strict=True)):
-            for place, each in enumerate(zip(columns, values, strict=True), 1):
-                member[row, place] = known.setdefault(each, len(known) + 1)
+        for row, which in enumerate(kept.tolist() if columns else ()):
+            for place, column in enumerate(columns, 1):
+                member[row, place] = known.setdefault((column, texts[column][which]), len(known) + 1)
         if len(known) > _MOST_GROUPS:
             raise InputError(
                 f"there are more than {_MOST_GROUPS:,} groups; give columns of fewer values, and cut "
@@ -481,7 +477,7 @@ class Monitor:
             threshold=options["mean_run_length"] if self._is_change else 1.0 / options["alpha"],
             alarm=alarm >= 0,
             log_evalue=log_evalue,
-            pvalue=None if self._is_change else state.anytime_pvalue(best),
+            pvalue=None if self._is_change else max(math.exp(-max(best, 0.0)), _LEAST),
             rows=int(rows),
             clusters=int(clusters) if shape["clusters"] == "given" else None,
             waiting=len(self._queue),
@@ -545,8 +541,9 @@ class Monitor:
         ...     caltest.Monitor.load(f"{folder}/state.json").options["alpha"]
         0.01
         """
-        kept = {name: getattr(self, name) for name in _SAVED}
-        kept["_books"] = state.packed(self._books)
+        kept, file = {name: getattr(self, name) for name in _SAVED}, io.BytesIO()
+        np.savez(file, **self._books)  # type: ignore[arg-type]
+        kept["_books"] = base64.b64encode(file.getvalue()).decode()  # without rounding
         self._revision = state.save(Path(path), self.options, kept, self._revision)
 
     @classmethod
@@ -578,7 +575,8 @@ class Monitor:
         for name, value in kept.items():
             setattr(made, name, value)
         made._queue = [Waiting(*each) for each in kept["_queue"]]
-        made._books, made._revision = state.unpacked(kept["_books"]), whole["fingerprint"]
+        with np.load(io.BytesIO(base64.b64decode(kept["_books"]))) as books:
+            made._books, made._revision = dict(books), whole["fingerprint"]
         return made
 
 
@@ -588,10 +586,3 @@ _SAVED = (
     "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_column",
     "_alarm_date", "_set_aside",
 )  # fmt: skip
-
-
-def _refuse(wrong: Mapping[str, bool]) -> None:
-    """Raise the first message whose condition holds."""
-    for message, holds in wrong.items():
-        if holds:
-            raise InputError(message)

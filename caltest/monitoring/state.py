@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
-import io
 import json
 import math
 from collections import Counter
@@ -36,7 +34,6 @@ from caltest.story import Direction, Finding, Step, Story
 
 Mode: TypeAlias = Literal["ever", "change"]
 
-_LEAST = 1e-300
 _MOST = 1e300
 _LEVEL = 0.05  # of limits
 SPREAD = "the outcome is outside its predicted central half"
@@ -279,11 +276,6 @@ class MonitorState(Result):
         return next((each.date for each in self.periods if each.end > row), None)
 
 
-def anytime_pvalue(log_evalue: float) -> float:
-    """Return one over the largest e-value; never 0, and never above 1."""
-    return min(1.0, max(math.exp(-max(log_evalue, 0.0)), _LEAST))
-
-
 # ------------------------------------------------------------------ from the books
 #
 # ``shape`` is what batches are like, ``options`` those of the monitor.
@@ -514,19 +506,6 @@ _PARTS = ("schema", "options", "state")
 def brief(text: str) -> str:
     """Return what a batch or a cluster is known by: 64 bits."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
-
-
-def packed(books: Books) -> str:
-    """Return arrays as JSON holds them without rounding: base64 of NumPy's file of them."""
-    file = io.BytesIO()
-    np.savez(file, **books)  # type: ignore[arg-type]
-    return base64.b64encode(file.getvalue()).decode()
-
-
-def unpacked(kept: str) -> Books:
-    """Return the arrays."""
-    with np.load(io.BytesIO(base64.b64decode(kept))) as found:
-        return dict(found)
 
 
 def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known: str | None) -> str:
