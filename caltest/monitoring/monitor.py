@@ -218,8 +218,7 @@ class Monitor:
         if predicted is None and (groups is not None or clusters is not None):
             raise InputError("rows that wait have groups and clusters already; leave these out.")
         check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
-        for each in (predicted, outcomes, groups, clusters):
-            state.check_ids(ids, each)
+        state.check_ids(ids, predicted, outcomes, groups, clusters)
         if ids is not None or self._queue:
             self._late(predicted, outcomes, ids, batch, date, logits, beside)
             return self.state

@@ -445,10 +445,10 @@ def dates_of(date: object, n: int) -> list[str | None]:
     return [*dates]
 
 
-def check_ids(ids: object, beside: object) -> None:
-    """Raise if the rows of another argument have the same names as ids, in another order."""
+def check_ids(ids: object, *beside: object) -> None:
+    """Raise if the rows of other arguments have the same names as ids, in another order."""
     names = [] if ids is None else [as_spelled(cell) for cell in cells_of(ids, "ids") or []]
-    for own in row_names(beside, "rows") if names else ():
+    for own in (own for each in beside for own in row_names(each, "rows")) if names else ():
         known = [] if own.index is None else [as_spelled(name) for name in own.index.tolist()]
         if names != known and set(names) == set(known) and len(known) == len(names):
             found = "ids holds the names that another argument has for its rows, in another order"

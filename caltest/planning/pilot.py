@@ -262,8 +262,8 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
 # ------------------------------------------------------------------ models
 
 
-def find_model(model: object) -> Model:
-    """Return a model of a function, a pilot or data that are one."""
+def find_model(model: object, n: int, seed: int) -> Model:
+    """Return a model of a function, a pilot or data that are one; ``n`` rows of it are looked at."""
     if isinstance(model, Simulated):
         return pilot(model)
     if not callable(model) or isinstance(model, type):
@@ -280,6 +280,7 @@ def find_model(model: object) -> Model:
         raise InputError(f"{found}; write it as def model(n, rng).") from None
     except ValueError:  # written in C: its arguments are not known
         pass
+    _check_repeatable(model, n, seed)
     return model
 
 
@@ -314,7 +315,7 @@ def check_rows_drawn(asked: int, drawn: int) -> None:
         raise InputError(f"the model was asked for {asked} rows and drew {drawn}; {do}.")
 
 
-def check_repeatable(model: Model, n: int, seed: int) -> None:
+def _check_repeatable(model: Model, n: int, seed: int) -> None:
     """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
 
     Data sets of one seed are equal, else results could not be repeated. A model that leaves the

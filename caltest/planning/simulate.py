@@ -31,15 +31,7 @@ from caltest.exceptions import Argument, InputError
 from caltest.laws import recognised
 from caltest.lenses import Lens
 from caltest.nulls import Null
-from caltest.planning.pilot import (
-    Model,
-    Pilot,
-    check_repeatable,
-    check_rows_drawn,
-    described,
-    drawn_by,
-    find_model,
-)
+from caltest.planning.pilot import Model, Pilot, check_rows_drawn, described, drawn_by, find_model
 from caltest.results import Facts, Result
 from caltest.sampling import Rng, child_seed, generator, seed_of
 from caltest.simulation import Simulated
@@ -340,7 +332,7 @@ class Simulator:
 
     def __init__(self, given: Mapping[str, Any], least: int) -> None:
         self.seed, self.workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
-        self.model, self.alpha = find_model(given["model"]), float(given["alpha"])
+        self.model, self.alpha = find_model(given["model"], least, self.seed), float(given["alpha"])
         self.under_null, n_resamples = given.get("under_null", False), given["n_resamples"]
         self.points, self.errors = dict[int, PowerPoint](), list[float]()  # errors that are known
         self.classes, self.result = set[int](), None  # a result to quote from
@@ -353,7 +345,6 @@ class Simulator:
             # α (B + 1) is whole, for levels as one writes them.
             wanted = min(_sides(alternative) * _EXCEEDANCES / self.alpha, 2.0 * MOST_RESAMPLES)
             n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
-        check_repeatable(self.model, least, self.seed)
         self.options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
 
     def count(self, n: int, start: int, stop: int) -> PowerPoint:
