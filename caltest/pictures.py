@@ -50,6 +50,11 @@ class Scale:
     forward: Callable[[Any], Any]
     inverse: Callable[[Any], Any]
 
+    @property
+    def of_label(self) -> str:
+        """What a label of an axis ends with."""
+        return f", {self.words}" if self.words else ""
+
     def limits(self, values: Array) -> Limits:
         """Return the ends of an axis with room around values, of which those without place are none."""
         places = self.forward(values)
@@ -156,10 +161,10 @@ def axis_of_probabilities(values: Sequence[float]) -> Axis:
     return Axis(marks[0], marks[-1], labels)
 
 
-def axis_between(low: float, high: float) -> Axis:
+def axis_between(low: float, high: float, most: int = 5) -> Axis:
     """Return an axis from one value to another, such as times."""
     power = 10.0 ** math.floor(math.log10((high - low) / 4.0))
-    step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= (high - low) / 5.0)
+    step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= (high - low) / most)
     steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
     marks = tuple((step * k, f"{step * k:,.6g}".replace("-", "−")) for k in steps)
     return Axis(low, high, marks)
@@ -182,6 +187,14 @@ def axis_per_thousand(values: Sequence[float]) -> Axis:
 def stretched_axis(values: Sequence[float]) -> Axis:
     """Return an axis that is stretched towards 0% and 100%."""
     return _between(values, _STRETCHED, lambda mark: f"{100.0 * mark:.6g}%", STRETCHED)
+
+
+def axis_of_rows(low: float, high: float) -> Axis:
+    """Return a logarithmic axis of numbers of rows."""
+    steps = [k * 10.0**power for power in range(13) for k in (1.0, 2.0, 5.0)]
+    marks = tuple((each, f"{each:,.0f}") for each in steps if low <= each <= high)
+    marks = marks if len(marks) > 1 else axis_between(low, high).marks
+    return Axis(low, high, marks, NEAR_ZERO).thinned(7)
 
 
 def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
@@ -269,39 +282,64 @@ DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
 OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
 
 
-def told_apart(x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None) -> Marks:
-    """Return marks in two classes, of what is shown to be wrong and of the rest; none without marks."""
+def told_apart(
+    x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None, labels: Any = ("", "")
+) -> Marks:
+    """Return marks in two classes, of the rest and of what is shown to be wrong; none without marks."""
     x, y, bad = np.asarray(x), np.asarray(y), np.asarray(bad, bool)
     ends = y if end is None else np.asarray(end)
     return [
-        Mark(kind, style, x[chosen], y[chosen], ends[chosen])
-        for style, chosen in ((OK, ~bad), (BAD, bad))
+        Mark(kind, style, x[chosen], y[chosen], ends[chosen], label)
+        for style, chosen, label in zip((OK, BAD), (~bad, bad), labels, strict=True)
         if chosen.any()
     ]
 
 
-def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Marks:
-    """Return a cumulative difference: its path, from 0, and the band that chance alone stays in."""
+def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Picture:
+    """Draw a cumulative difference: its path, and the band that chance alone stays in."""
     of_band, of_path = labels or ("", "")
     ends, reach = (shares, np.asarray(band)) if np.ndim(band) else ((0.0, 1.0), np.full(2, band))
-    return [
+    low, high = (1.1 * end([*differences, *way]) for end, way in ((min, -reach), (max, reach)))
+    marks = [
         Mark("area", "band", ends, -reach, reach, of_band),
         GRID,
-        Mark("line", "zero", (0.0, 1.0), (0.0, 0.0)),
+        Mark("line", "zero", (ends[0], ends[-1]), (0.0, 0.0)),
         Mark("line", "line", shares, differences, label=of_path),
     ]
+    return Picture(marks, axis_of_probabilities([0.0, 1.0]), axis_of_points(low, high))
 
 
-def over_time(times: Any, predicted: Any, observed: Any, kaplan_meier: Any, *labels: str) -> Marks:
-    """Return predicted and observed chances of an event until every time, where these are known."""
-    names, found = labels or ("", "", ""), [GRID]
+def over_time(
+    times: Any,
+    predicted: Any,
+    observed: Any,
+    kaplan_meier: Any,
+    unit: str = "",
+    labels: Any = ("",) * 3,
+) -> Picture:
+    """Draw predicted and observed chances of an event until every time, where these are known."""
+    marks = [GRID]
     curves = ("line", observed), ("thin", kaplan_meier), ("diag", predicted)
-    for (style, curve), label in zip(curves, names, strict=True):
+    for (style, curve), label in zip(curves, labels, strict=True):
         values = np.array(curve, dtype=np.float64)  # not a number where it is not known
         known = np.isfinite(values)
         at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))
-        found.append(Mark("line", style, at, there, label=label))
-    return found
+        marks.append(Mark("line", style, at, there, label=label))
+    y = axis_of_probabilities([0.0, *(value for mark in marks for value in mark.y)])
+    of_x = f"time, {unit}" if unit else "time"
+    return Picture(marks, axis_between(0.0, times[-1]), y, of_x, "chance of the event")
+
+
+def in_lines(
+    names: Sequence[str], bars: Mark, points: Marks, zero: float, of_x: str, of_zero: str = ""
+) -> Picture:
+    """Draw points on bars in lines with names, line k at height −k, and an upright line at ``zero``."""
+    y = Axis(0.5 - len(names), 0.5, tuple((-float(k), name) for k, name in enumerate(names)))
+    ends = [zero, *bars.x, *bars.end]
+    room = max(0.08 * (max(ends) - min(ends)), 1e-6)
+    upright = Mark("line", "zero", (zero, zero), (y.low, y.high), label=of_zero)
+    x = axis_between(min(ends) - room, max(ends) + room)
+    return Picture([GRID, upright, bars, *points], x, y, of_x)
 
 
 def critical(draws: Any, alpha: float) -> float:
@@ -373,10 +411,9 @@ def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
     return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
 
 
-def with_intervals(x: Sequence[float], y: Sequence[float], ends: Any, bad: Sequence[bool]) -> Marks:
+def with_intervals(x: Any, y: Any, low: Any, high: Any, bad: Any, labels: Any = ("", "")) -> Marks:
     """Return points with their intervals, in two classes."""
-    low, high = zip(*ends, strict=True)
-    return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad)
+    return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad, labels=labels)
 
 
 def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> Picture:
@@ -385,8 +422,8 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
     ``h``: how the predictions are distributed; ``rare``: in events per 1,000, on logarithmic axes.
     """
     x, y = [part.predicted for part in parts], [part.observed for part in parts]
-    ends = [part.true_rates for part in parts]
-    lows, highs = [max(low, 0.0) for low, _ in ends], [min(high, 1.0) for _, high in ends]
+    low, high = zip(*(part.true_rates for part in parts), strict=True)
+    lows, highs = np.maximum(low, 0.0), np.minimum(high, 1.0)
     of_x, of_y = "predicted probability", "observed rate"
     if rare:
         axis = axis_per_thousand([*x, *y, *highs])
@@ -396,7 +433,7 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
         if axis.scale is STRETCHED:
             of_x += f" ({axis.scale.words})"
     marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
-    marks += with_intervals(x, y, ends, [part in shown for part in parts])
+    marks += with_intervals(x, y, low, high, [part in shown for part in parts])
     marks.append(_rows_beneath(axis, h, parts))
     # Each label stands in its corner, unless a dot or its interval is there.
     marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
@@ -426,9 +463,8 @@ def errors(
     places = [part.predicted for part in parts]
     if ranked:
         places = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
-    intervals = [(part.low, part.high) for part in parts]
-    bad_parts = [part in shown for part in parts]
-    marks += with_intervals(places, [part.error for part in parts], intervals, bad_parts)
+    error, low, high = zip(*((part.error, part.low, part.high) for part in parts), strict=True)
+    marks += with_intervals(places, error, low, high, [part in shown for part in parts])
     if not ranked:
         marks.append(_rows_beneath(x, h, parts))
     if y.at(0.0) < 0.88:

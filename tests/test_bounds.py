@@ -430,7 +430,7 @@ def test_the_display(local):
     display = BoundsDisplay.from_result(bounds)
     display.figure_.canvas.draw()
     ax = display.ax_
-    shaded = [patch for patch in ax.patches if patch.get_alpha() is not None]
+    shaded = [area for area in ax.collections if area.get_alpha() is not None]
     assert len(shaded) == min(len(bounds.where()), 5)
     assert "30" not in ax.get_title(loc="left")
     assert f"{100 * bounds.over:.4g} points" in ax.get_title(loc="left")

@@ -19,7 +19,7 @@ from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, form_of
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Sizes, half_width
-from caltest.auditing.views import Cumulative, Curves, Histogram, PitHistogram, Reliability, View
+from caltest.auditing.views import Cumulative, Histogram, PitHistogram, Reliability, View
 from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
 from caltest.forms import Side
@@ -254,13 +254,9 @@ OF_LEVELS = "level of the predicted quantile", "stated − observed, points of t
 
 def cumulative_picture(drawn: Cumulative, of: tuple[str, str] = OF_ROWS) -> Picture:
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
-    values = (0.0, *drawn.difference)
-    widest = max(drawn.bands or (drawn.band,))
-    y = pictures.axis_of_points(1.1 * min(*values, -widest), 1.1 * max(*values, widest))
-    x = pictures.axis_of_probabilities([0.0, 1.0])
     bands = drawn.bands and (drawn.bands[0], *drawn.bands)
-    marks = pictures.cumulative((0.0, *drawn.share), values, bands or drawn.band)
-    return Picture(marks, x, y, *of)
+    path = (0.0, *drawn.share), (0.0, *drawn.difference)
+    return pictures.cumulative(*path, bands or drawn.band)._replace(of_x=of[0], of_y=of[1])
 
 
 def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
@@ -295,22 +291,16 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
     """Draw how often what was stated of numbers was observed: a dot each, with its interval."""
     x, y = [view.predicted or 0.0 for view in views], [view.observed or 0.0 for view in views]
     axis = pictures.axis_of_probabilities([0.0, 1.0])
-    ends, bad = [each.true_rates for each in views], [each in shown for each in views]
-    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y), *pictures.with_intervals(x, y, ends, bad)]
+    low, high = zip(*(each.true_rates for each in views), strict=True)
+    bad = [each in shown for each in views]
+    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
+    marks += pictures.with_intervals(x, y, low, high, bad)
     of_x, of_y = "stated probability", "observed share"
     if all(":interval:" in f":{view.lens.split('/')[-1]}" for view in views):
         of_x, of_y = "stated probability of the interval", f"share of {outcomes} in it"
         marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too wide"))
         marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too narrow"))
     return Picture(marks, axis, axis, of_x, of_y)
-
-
-def over_time_picture(c: Curves, unit: str = "") -> Picture:
-    """Draw predicted and observed chances of the event over time."""
-    marks = pictures.over_time(c.times, c.predicted, c.observed, c.kaplan_meier)
-    y = pictures.axis_of_probabilities([0.0, *(value for mark in marks for value in mark.y)])
-    of_x = f"time, {unit}" if unit else "time"
-    return Picture(marks, pictures.axis_between(0.0, c.times[-1]), y, of_x, "chance of the event")
 
 
 # ------------------------------------------------------------------ errors of views

@@ -1,7 +1,7 @@
 """What all pictures share: the base of displays, and how marks, axes and words look in matplotlib.
 
 A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure
-is, and whose `_draw` says which marks of its result lie on the axes.
+is, and whose `_pictures` says which marks of its result lie on the axes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -71,13 +71,27 @@ STYLES: dict[str, dict[str, Any]] = {
     "axis": {"color": FAINT, "linewidth": 0.9, "zorder": 2},
     "threshold": DASHED,
     "limit": {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1},
+    "level": {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (1, 2))},
     "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
-    "error": {"color": BLUE, "zorder": 2},
-    "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8, "zorder": 3},
+    "error": {"color": BLUE, "linewidth": 5.0, "zorder": 2},
+    "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8},
     "hollow": {"marker": "o", "markerfacecolor": "white", "markeredgecolor": FAINT, "zorder": 4},
-    "too high": {"color": VERMILION, "alpha": 0.13, "linewidth": 0.0, "zorder": 0},
-    "too low": {"color": BLUE, "alpha": 0.13, "linewidth": 0.0, "zorder": 0},
     "found": {"color": VERMILION, "linewidth": 1.8, "zorder": 1},
+    "wanted": {**DASHED, "color": VERMILION},
+    "line power": {"color": BLUE, "linewidth": 1.2, "zorder": 2},
+    "intervals power": {"color": BLUE, "linewidth": 1.0, "zorder": 3},
+    "points power": {"marker": "o", "color": BLUE},
+    "intervals calibrated": {"color": FAINT, "zorder": 3},
+    "points calibrated": {"marker": "D", "markerfacecolor": "white", "markeredgecolor": FAINT},
+    **{
+        f"{kind} {side}": {"color": colour, **look}
+        for side, colour in (("too high", VERMILION), ("too low", BLUE))
+        for kind, look in (
+            ("area", {"alpha": 0.13, "linewidth": 0.6, "zorder": 0}),
+            ("line", {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}),
+            ("points", {"marker": "D", "markeredgecolor": BLACK, "markersize": 6.5, "zorder": 6}),
+        )
+    },
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "zorder": 2}
         for side, colour in ((OK, BLUE), (BAD, VERMILION))
@@ -105,23 +119,13 @@ for _k, (_colour, _marker, _dashes) in enumerate(MODELS):
     }  # fmt: skip
 
 
-def legend_below(ax: Any, columns: int = 1) -> None:
-    """Put a legend below axes, where it hides nothing."""
-    from matplotlib.transforms import ScaledTranslation
-
-    depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
-    below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
-    place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
-    ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL)
-
-
-def draw(ax: Any, *marks: Mark, **look: Any) -> None:
-    """Draw marks as their class of style looks, but for what ``look`` says."""
+def draw(ax: Any, *marks: Mark) -> None:
+    """Draw marks as their class of style looks."""
     for kind, style, x, y, end, label in marks:
         own = STYLES.get(f"{kind} {style}") or STYLES.get(style, {})
-        how = {**own, **({"label": label} if label else {}), **look}
+        how = {**own, **({"label": label} if label else {})}
         if kind == "grid":
-            tidy(ax, "both")
+            ax.grid(color=PALE, zorder=0, linewidth=0.5, alpha=0.6)
         elif kind == "text":
             side = "right" if end[0] < 0 else "left" if end[0] else "center"
             shift = {"xytext": (0.75 * end[0], -0.75 * end[1]), "textcoords": "offset points"}
@@ -131,7 +135,7 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
         elif kind == "line":
             ax.plot(x, y, **how)
         elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
-            ax.plot(x, y, **{"linestyle": "none", "zorder": 5, **how})
+            ax.plot(x, y, **{"linestyle": "none", "zorder": 5, "clip_on": False, **how})
         elif kind in ("intervals", "band"):
             ax.vlines(x, y, end, **how)
             for ends in (y, end) if kind == "band" else ():  # a band of no height is seen by its ends
@@ -149,18 +153,23 @@ def draw(ax: Any, *marks: Mark, **look: Any) -> None:
             ax.fill_between(x, y, end, **how)
 
 
-def show(ax: Any, picture: Picture, *title: str) -> None:
-    """Draw a picture: its axes, what they are, and its marks, with lines of a title above."""
+def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
+    """Draw a picture: its axes, what they are, and its marks, with lines of a title above.
+
+    Labels of marks are in a legend below, in so many columns.
+    """
     for axis, own in ((ax.xaxis, picture.x), (ax.yaxis, picture.y)):
         if own.scale is not LINEAR:
             axis._set_axes_scale("function", functions=(own.scale.forward, own.scale.inverse))
-        labels = [lettering(label, CLAUSE) for _, label in own.marks]
+        lines = [label.split("\n") for _, label in own.marks]
+        labels = ["\n".join(lettering(each, CLAUSE) for each in label) for label in lines]
         axis.set_ticks([value for value, _ in own.marks], labels)
     y, foot = picture.y, _FOOT * any(mark.kind == "rows" and len(mark.x) for mark in picture.marks)
     low, high = y.scale.forward(np.array([y.low, y.high]))
     ax.set(xlim=(picture.x.low, picture.x.high), xlabel=picture.of_x, ylabel=picture.of_y)
     ax.set_ylim(float(y.scale.inverse(low - 1.3 * foot / (1.0 - 1.3 * foot) * (high - low))), y.high)
-    tidy(ax)
+    ax.set_axisbelow(True)  # the grid
+    ax.spines[["top", "right"]].set_visible(False)
     for mark in picture.marks:
         if mark.kind == "text":  # above bars of rows
             draw(ax, mark._replace(y=max(mark.y, 1.3 * foot)))
@@ -173,39 +182,16 @@ def show(ax: Any, picture: Picture, *title: str) -> None:
         }
         draw(ax, mark if mark.kind == "rows" else mark._replace(**inside))
     above = [mark.end[1] for mark in picture.marks if mark.kind == "text" and mark.y == 1.0]
-    heading(ax, *title, pad=6.0 - min([0.0, *above]))
-
-
-def tidy(ax: Any, grid: Literal["both", "x", "y"] | None = None) -> None:
-    """Draw a grid behind everything, and no frame above and on the right."""
-    if grid:
-        width, alpha = (0.5, 0.6) if grid == "both" else (0.6, 1.0)
-        ax.grid(axis=grid, color=PALE, zorder=0, linewidth=width, alpha=alpha)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-
-
-def heading(ax: Any, *lines: str, **style: Any) -> None:
-    """Write what is seen above axes, in lines that are no longer than these."""
     width = ax.get_window_extent().width / ax.figure.dpi
-    fitted = [textwrap.fill(line, max(int(width / _LETTER), 12)) for line in lines]
-    ax.set_title("\n".join(fitted), loc="left", **{"size": "medium", **style})
+    fitted = [textwrap.fill(line, max(int(width / _LETTER), 12)) for line in title]
+    ax.set_title("\n".join(fitted), loc="left", size="medium", pad=6.0 - min([0.0, *above]))
+    if columns and ax.get_legend_handles_labels()[1]:
+        from matplotlib.transforms import ScaledTranslation
 
-
-def rows_of(count: int, columns: int) -> list[list[Any]]:
-    """Return a mosaic of so many axes in so many columns."""
-    places = np.arange(-(-count // columns) * columns).reshape(-1, columns).tolist()
-    return [[each if each < count else "." for each in row] for row in places]
-
-
-def ranked_rows(ax: Any, names: Sequence[str]) -> None:
-    """Give each name a line of its own, the first on top; numbers below are few."""
-    ax.set_yticks(range(len(names)), names)
-    ax.set_ylim(len(names) - 0.5, -0.5)
-    ax.margins(x=0.08)
-    ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4), useMathText=True)
-    ax.locator_params(axis="x", nbins=5)
-    tidy(ax, "x")
+        depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
+        below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
+        place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
+        ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL)
 
 
 # ------------------------------------------------------------------ letters
@@ -349,14 +335,20 @@ class Display(ABC):
 
     _parts: ClassVar[str] = ""  # what axes are needed for, after their number
     _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, of a figure with one of them
+    _columns: ClassVar[int] = 1  # of legends
 
     def _grid(self) -> dict[str, Any]:
         """Return the axes of a new figure, as `plt.subplot_mosaic` takes them, numbered from 0."""
         return {"figsize": self._size}
 
     @abstractmethod
+    def _pictures(self) -> Sequence[tuple[Any, ...]]:
+        """Return what each of the axes shows: a picture, and the lines of its title."""
+
     def _draw(self, axes: list[Any], *, new: bool) -> None:
         """Draw in these axes, of a new figure of one's own or not."""
+        for ax, drawn in zip(axes, self._pictures(), strict=True):
+            show(ax, *drawn, columns=self._columns)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,6 @@ from caltest.forms.predictive import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
 from caltest.pictures import (
-    BAD,
     DIAGONAL,
     GRID,
     LINEAR,
@@ -30,11 +29,11 @@ from caltest.pictures import (
     Mark,
     Picture,
     critical,
+    cumulative,
     over_time,
-    told_apart,
+    with_intervals,
 )
-from caltest.plots import canvas
-from caltest.plots.canvas import Display, draw, heading
+from caltest.plots.canvas import Display
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import ICI, PitKolmogorovSmirnov
 from caltest.statistics.times import kaplan_meier, observed_shares, strata_of
@@ -274,8 +273,8 @@ class PITDisplay(Display):
 
     _size = 6.2, 4.6
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), of = axes, _KINDS[self.kind]
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        of = _KINDS[self.kind]
         sure = f"{confidence_text(self.confidence)} of calibrated predictions stay inside"
         (along, up), above, name = of.names, of.above, _NAMES[self.kind]
         if self.members is not None and self.kind != "coverage":
@@ -292,20 +291,22 @@ class PITDisplay(Display):
                 tuple(each / len(self.x)) for each in (self.values, self.low, self.high)
             )
             of_kind: Any = "pit" if self.members is None else "rank"
-            canvas.show(ax, pit_picture(PitHistogram(of_kind, share, low[0], high[0]), "outcomes"))
+            picture = pit_picture(PitHistogram(of_kind, share, low[0], high[0]), "outcomes")
+        elif self.kind == "coverage":
+            axis = pictures.axis_of_probabilities([0.0, 1.0])
+            band = Mark("area", "band", self.x, self.low, self.high, sure)
+            path = Mark("line", "line", self.x, self.values, label=above)
+            picture = Picture([band, GRID, DIAGONAL, path], axis, axis, along, up)
         else:
-            draw(ax, Mark("area", "band", self.x, self.low, self.high, sure), GRID)
-            draw(ax, Mark("line", "zero", self.x, np.interp(self.x, of.x, of.expected)))
-            draw(ax, Mark("line", "line", self.x, self.values, label=above))
-            ax.set(xlim=(0.0, 1.0), xlabel=along, ylabel=up)
-            canvas.legend_below(ax)
+            picture = cumulative(self.x, self.values, self.high, sure, above)
+            picture = picture._replace(of_x=along, of_y=f"{up}, points")
         out = "outside its band" if self.outside.any() else "inside its band"
         lines = [f"{name}: {out}, n = {self.n_samples:,}"]
         if self.kind == "histogram" and above:
             lines.append(above)
         if self.completed:
             lines.append("censored times are drawn from the prediction: errors look smaller")
-        heading(ax, *lines)
+        return [(picture, *lines)]
 
 
 # ------------------------------------------------------------------ times
@@ -451,32 +452,27 @@ class SurvivalDisplay(Display):
                 drawn = times, observed, observed, observed, others
         return cls(kind, *drawn, **common).plot(ax)
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), n = axes, f"n = {self.n_samples:,}"
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        n = f"n = {self.n_samples:,}"
         if self.kind == "horizon":
             rest = np.concatenate([self.low, self.high, *self.more])
             axes_of = pictures.zoomed(LINEAR, self.x, rest, np.append(self.values, rest))
-            canvas.show(ax, Picture([GRID, DIAGONAL], *axes_of, "predicted risk", "observed risk"))
-            draw(ax, Mark("line", "thin", *self.more, label="smooth, of the nearest 30% of rows"))
             bad = (self.x < self.low) | (self.x > self.high)
-            draw(ax, Mark("intervals", "error", self.x, self.low, self.high))
             named = "predicted risk inside the interval", "predicted risk outside the interval"
-            for mark in told_apart(self.x, self.values, bad):
-                draw(ax, mark._replace(label=named[mark.style == BAD]))
+            smooth = Mark("line", "thin", *self.more, label="smooth, of the nearest 30% of rows")
+            seen = with_intervals(self.x, self.values, self.low, self.high, bad, named)
+            of = "predicted risk", "observed risk"
+            picture = Picture([GRID, DIAGONAL, smooth, *seen], *axes_of, *of)
             sure = f"intervals: all correct together, {confidence_text(self.confidence)}, about"
-            heading(ax, f"Risk until {self.horizon:g}, {n}", sure)
-        elif self.kind == "curves":
+            return [(picture, f"Risk until {self.horizon:g}, {n}", sure)]
+        if self.kind == "curves":
             names = "observed, within strata of risk", "Kaplan–Meier of all rows", "predicted"
-            draw(ax, *over_time(self.x, self.more[0], self.values, self.more[1], *names))
-            ax.set(xlabel="time", ylabel="chance of the event until then", xlim=(0.0, self.x[-1]))
-            heading(ax, f"Chance of the event, {n}")
-        else:
-            at, low, high = (np.append(0.0, each) for each in (self.x, self.low, self.high))
-            of = "95% of calibrated predictions, at each time"
-            draw(ax, Mark("area", "band", at, low, high, of), GRID)
-            draw(ax, Mark("line", "zero", (0.0, self.x[-1]), (0.0, 0.0)))
-            of = "above 0: more events than expected"
-            draw(ax, Mark("line", "line", at, np.append(0.0, self.values), label=of))
-            ax.set(xlabel="time", ylabel="events less expected", xlim=(0.0, self.x[-1]))
-            heading(ax, f"Events less expected, {n}")
-        canvas.legend_below(ax)
+            curves = self.more[0], self.values, self.more[1]
+            return [(over_time(self.x, *curves, labels=names), f"Chance of the event, {n}")]
+        at, values, reach = (np.append(0.0, each) for each in (self.x, self.values, self.high))
+        named = "95% of calibrated predictions, at each time", "above 0: more events than expected"
+        low, high = 1.1 * min(values.min(), -reach.max()), 1.1 * max(values.max(), reach.max())
+        x, y = pictures.axis_between(0.0, at[-1]), pictures.axis_between(low, high, most=7)
+        marks = cumulative(at, values, reach, *named).marks
+        picture = Picture(marks, x, y, "time", "events less expected")
+        return [(picture, f"Events less expected, {n}")]

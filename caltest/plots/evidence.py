@@ -18,9 +18,9 @@ from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.lenses import Lens, lens_of, through
-from caltest.pictures import BAD, Array, Mark, Picture, critical, cumulative, path_of
+from caltest.pictures import BAD, Array, Axis, Mark, Picture, critical, cumulative, path_of
 from caltest.plots import canvas
-from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, draw, heading, lettering
+from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, lettering
 from caltest.results import CalibrationResult
 from caltest.sampling import Rng
 from caltest.testing import test
@@ -66,20 +66,19 @@ class AuditDisplay(ResultDisplay):
     _parts = ": one for each picture of the first screen"
 
     @cached_property
-    def _pictures(self) -> list[tuple[str, Picture]]:
-        found: list[tuple[str, Picture]] = _printers.pictured(self.result)
-        return found
+    def _found(self) -> list[tuple[Any, ...]]:
+        pictured = _printers.pictured(self.result)
+        return [(picture, lettering(title, 2 * canvas.CLAUSE)) for title, picture in pictured]
 
     def _grid(self) -> dict[str, Any]:
-        if not self._pictures:
+        if not self._found:
             raise InputError("this audit has no picture: no event, and no draws, were looked at.")
-        rows = max(len(picture.y.marks) for _, picture in self._pictures)
-        size = 5.6 * len(self._pictures), max(4.4, 1.6 + 0.34 * rows)
-        return {"mosaic": [list(range(len(self._pictures)))], "figsize": size}
+        rows = max(len(picture.y.marks) for picture, _ in self._found)
+        size = 5.6 * len(self._found), max(4.4, 1.6 + 0.34 * rows)
+        return {"mosaic": [list(range(len(self._found)))], "figsize": size}
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        for ax, (title, picture) in zip(axes, self._pictures, strict=True):
-            canvas.show(ax, picture, lettering(title, 2 * canvas.CLAUSE))
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        return self._found
 
 
 # ------------------------------------------------------------------ the statistic
@@ -128,8 +127,8 @@ class NullDisplay(ResultDisplay):
 
     _size = 6.0, 4.0
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), result, observed = axes, self.result, self.result.statistic
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        result, observed = self.result, self.result.statistic
         every = np.asarray(result.null_distribution)
         draws = every[np.isfinite(every)] if np.isfinite(every).any() else np.zeros(1)
         low, high = float(draws.min()), float(draws.max())
@@ -140,9 +139,8 @@ class NullDisplay(ResultDisplay):
         text, bad = f"observed: {number(observed)}", result.rejects(result.alpha)
         shown = among_draws(draws, observed, text, name, bad=bad, ends=ends, far=far)
         as_extreme = f"{result.exceedances or 'none'} of them at least as extreme"
-        lines = [f"p = {result.pvalue:.3g} ({result.guarantee})"]
-        lines.append(f"{len(every):,} resamples if calibrated, {as_extreme}")
-        canvas.show(ax, shown, *lines)
+        many = f"{len(every):,} resamples if calibrated, {as_extreme}"
+        return [(shown, f"p = {result.pvalue:.3g} ({result.guarantee})", many)]
 
 
 # ------------------------------------------------------------------ the path
@@ -304,28 +302,23 @@ class CumulativeDisplay(PredictionsDisplay):
 
     _size = 6.6, 5.2
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), result = axes, self.result
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        result, values = self.result, self.differences
         percent = confidence_text(self.confidence)
-        limit, values = 100.0 * self.critical, 100.0 * self.differences
-        band = f"±{limit:.3g} points: {percent} of calibrated models stay inside"
+        band = f"±{100.0 * self.critical:.3g} points: {percent} of calibrated models stay inside"
         meaning = "rising: predicted too high; falling: too low"
         # The highest and the lowest of as many stretches as can be seen.
         stretches = np.array_split(np.arange(len(values)), min(_MOST // 2, len(values)))
         ends = [(s[values[s].argmin()], s[values[s].argmax()]) for s in stretches]
         kept = np.unique(np.append(np.ravel(ends), [0, len(values) - 1]))
-        draw(ax, *cumulative(self.shares[kept], values[kept], limit, band, meaning))
+        picture = cumulative(self.shares[kept], values[kept], self.critical, band, meaning)
         if self.outside:
             far = [int(np.abs(values).argmax())]
-            label = f"largest, {abs(values[far[0]]):.3g} points: outside the band"
-            largest = Mark("points", BAD, self.shares[far], values[far], label=label)
-            draw(ax, largest, markersize=6.5, clip_on=False, zorder=4)
-        low, high = min(-limit, float(values.min())), max(limit, float(values.max()))
-        room = max(0.06 * (high - low), 1e-9)
-        ax.set(xlim=(0.0, 1.0), ylim=(low - room, high + room))
+            label = f"largest, {100.0 * abs(values[far[0]]):.3g} points: outside the band"
+            picture.marks.append(Mark("points", BAD, self.shares[far], values[far], label=label))
         rows = "weight" if "effective_n" in result.parameters else "rows"
-        ax.set_xlabel(f"share of the {rows}, from the lowest prediction to the highest")
-        ax.set_ylabel("cumulative predicted − observed,\ndivided by n, points")
+        of_x = f"share of the {rows}, from the lowest prediction to the highest"
+        of_y = "cumulative predicted − observed,\ndivided by n, points"
         alpha = level_of_confidence(self.confidence)
         sign, verdict = ("≤", "rejected") if self.outside else (">", "not rejected")
         p = f"p = {pvalue(result.pvalue, alpha)} {sign} {alpha:.2g}"
@@ -335,8 +328,7 @@ class CumulativeDisplay(PredictionsDisplay):
         ]
         if self.impossible:
             lines.append("labels of probability 0 occurred: that alone proves it wrong")
-        heading(ax, *lines)
-        canvas.legend_below(ax)
+        return [(picture._replace(of_x=of_x, of_y=of_y), *lines)]
 
 
 # ------------------------------------------------------------------ a monitor
@@ -382,9 +374,7 @@ class MonitorDisplay(ResultDisplay):
     def _grid(self) -> dict[str, Any]:
         return {"mosaic": [[0, 2], [1, 2]], "figsize": (10.0, 5.2), "width_ratios": (1.6, 1.0)}
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        pictures = self.result.pictures
-        for ax, (title, picture) in zip(axes, pictures, strict=False):
-            canvas.show(ax, picture, lettering(title, 3 * canvas.CLAUSE))
-        for ax in axes[len(pictures) :]:
-            heading(ax, "no row has its outcome yet")
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        blank = "no row has its outcome yet", Picture([], *2 * (Axis(0.0, 1.0, ()),))
+        found = [*self.result.pictures, blank, blank][:3]
+        return [(picture, lettering(title, 3 * canvas.CLAUSE)) for title, picture in found]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import pictures
 from caltest._arguments import OneOf, Whole, arguments
 from caltest._numbers import confidence_text, counted, points
-from caltest._visible import quoted
+from caltest._visible import quoted, visible
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
-from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, OK, Mark, Picture, told_apart
+from caltest.pictures import DIAGONAL, GRID, LINEAR, Mark, Picture, in_lines, told_apart
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
-from caltest.plots.canvas import ResultDisplay, draw, heading, lettering
+from caltest.plots.canvas import ResultDisplay, lettering
 from caltest.text.summaries import at_most, shown_names
 from caltest.text.vocabulary import subject
 
@@ -27,25 +27,12 @@ if TYPE_CHECKING:
     from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 
 
-class _Side(NamedTuple):
-    """What is said and drawn of predictions that are wrong in one direction."""
-
-    sign: float  # of observed − predicted
-    too: str
-    beyond: str  # where the truth is, on the diagram
-    colour: str
-
-
-_SIDES = {
-    "over": _Side(-1.0, "too high", "below", canvas.VERMILION),
-    "under": _Side(1.0, "too low", "above", canvas.BLUE),
-}
+#: By side: the sign of observed − predicted, what predictions are, and where the truth is on a diagram.
+_SIDES = {"over": (-1.0, "too high", "below"), "under": (1.0, "too low", "above")}
 
 # ------------------------------------------------------------------ bounds
 
 _NAMED = 5  # places of a side
-_LEAST_SHARE, _NEAR = 0.01, 1.5  # bins with less of the rows, further away, need not be on the axes
-_LINE: dict[str, Any] = {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}
 _LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
 
 
@@ -65,9 +52,8 @@ class BoundsDisplay(ResultDisplay):
     observed rate. The bold line across it, parallel to the diagonal, is the bound: for some rows
     of the range the true probability is beyond this line, which need not be so for their mean. The
     title gives the bound for all rows, and the one of the worst range if it is lower. Open circles
-    are 15 bins of equal width; the axes are zoomed to the ranges and to bins with at least 1% of
-    the rows. If there are more than five ranges in one direction, the five with the strongest
-    evidence are drawn, as the legend says.
+    are 15 bins of equal width. If there are more than five ranges in one direction, the five with the
+    strongest evidence are drawn, as the legend says.
 
     Parameters
     ----------
@@ -107,34 +93,23 @@ class BoundsDisplay(ResultDisplay):
         found = sum(side.found for side in self.result.views[self.view].sides)
         return {"figsize": (6.2, 6.6 + 0.8 * found)}
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), view = axes, self.result.views[self.view]
-        event = f"probability that {lettering(view.event, canvas.CLAUSE)}"
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        view = self.result.views[self.view]
         bins = np.array([view.curve.predicted, view.curve.observed])
-        filled = np.array(view.curve.rows) >= _LEAST_SHARE * self.result.n_samples
-        filled |= np.ptp(bins[0]) <= _NEAR * np.ptp(bins[0][filled])
-        shown = [bins[:, filled]]
-        for bound in view.sides:
-            sign = _SIDES[bound.side].sign
-            for place in [each for each in bound.places if each.named][:_NAMED]:
-                line = [[x, x + sign * place.somewhere_by] for x in (place.low, place.high)]
-                shown.append(np.array([[place.predicted, place.observed], *line]).T)
-        x, y = np.concatenate(shown, axis=1)
-        x_axis, y_axis = pictures.zoomed(LINEAR, x, x, y.clip(0.0, 1.0))
-        diagram = Picture([GRID, DIAGONAL], x_axis, y_axis, f"predicted {event}", "observed share")
-        canvas.show(ax, diagram)
-        ax.set_aspect("equal" if x_axis == y_axis else "auto")
-        ends = (x_axis, y_axis)
-        clipped = [v.clip(axis.low, axis.high) for v, axis in zip(bins, ends, strict=True)]
-        inside, label = np.all(bins == np.array(clipped), axis=0), "15 bins of equal width"
-        if not inside.all():
-            label += f", of which {np.count_nonzero(~inside)} with few rows are beyond the axes"
-        x, y = bins[:, inside]
-        draw(ax, Mark("points", "hollow", x, y, label=label), markersize=5.5, clip_on=False)
-        lines = [line for bound in view.sides for line in _draw_side(ax, bound)]
-        sure = f"with {confidence_text(self.result.confidence)} confidence:"
-        heading(ax, f"n = {self.result.n_samples:,}, {sure}", *(lines or ["the scan shows no error"]))
-        canvas.legend_below(ax)
+        places = [each for bound in view.sides for each in bound.places if each.named]
+        ends = [end for each in places for end in (each.low, each.high, each.observed)]
+        axis = pictures.axis_of_probabilities([*bins.ravel(), *ends])
+        marks = [
+            GRID,
+            DIAGONAL,
+            Mark("points", "hollow", bins[0], bins[1], label="15 bins of equal width"),
+        ]
+        lines = [line for bound in view.sides for line in _add_side(marks, axis, bound)]
+        of = f"predicted probability that {lettering(view.event, canvas.CLAUSE)}", "observed share"
+        sure = (
+            f"n = {self.result.n_samples:,}, with {confidence_text(self.result.confidence)} confidence:"
+        )
+        return [(Picture(marks, axis, axis, *of), sure, *(lines or ["the scan shows no error"]))]
 
 
 @arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
@@ -169,8 +144,10 @@ class CertificateDisplay(ResultDisplay):
     result: Certificate
     _size = 7.6, 5.6
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (ax,), c = axes, self.result
+    _columns = 2
+
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        c = self.result
         sure, distance = confidence_text(c.confidence), at_most(c.distance)
         share = np.cumsum(c.counts) / c.n_samples
         places = np.column_stack([np.r_[0.0, share[:-1]], share]).ravel()
@@ -183,29 +160,28 @@ class CertificateDisplay(ResultDisplay):
         named = set()
         for each in c.miscalibrated:  # of ties, from the first place to the last
             start = -np.interp(-each.low, -scores[::-1], -places[::-1])
-            side, ends = _SIDES[each.direction], (start, np.interp(each.high, scores, places))
-            label = "" if side in named else f"proved {side.too}"
-            marks.append(Mark("area", side.too, ends, np.full(2, y.low), np.full(2, y.high), label))
-            named.add(side)
+            (_, too, _), ends = _SIDES[each.direction], (start, np.interp(each.high, scores, places))
+            label = "" if too in named else f"proved {too}"
+            marks.append(Mark("area", too, ends, np.full(2, y.low), np.full(2, y.high), label))
+            named.add(too)
         for sign in (-1.0, 1.0):
             label = f"±{distance} points" if sign > 0.0 else ""
             marks.append(Mark("line", "limit", (0.0, 1.0), np.full(2, sign * c.distance), label=label))
         marks.append(Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=canvas.AS_PREDICTED))
-        for mark in told_apart(places.reshape(-1, 2).mean(axis=1), seen, (low > 0.0) | (high < 0.0)):
-            more = ", proved wrong" if mark.style == BAD else ""
-            marks.append(mark._replace(label=f"observed share{more}"))
+        middle, bad = places.reshape(-1, 2).mean(axis=1), (low > 0.0) | (high < 0.0)
+        of_points = "observed share", "observed share, proved wrong"
+        marks += told_apart(middle, seen, bad, labels=of_points)
         of_x = "share of the rows, from the smallest score to the largest"
         of_y = f"probability that {lettering(c.event, canvas.CLAUSE)}\nless the predicted one, points"
         bins = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
         claim = f"within ±{distance} points on average over each of {bins}"
         sure = f"n = {c.n_samples:,}, with {sure} confidence:"
-        canvas.show(ax, Picture(marks, x, y, of_x, of_y), sure, claim)
-        canvas.legend_below(ax, 2)
+        return [(Picture(marks, x, y, of_x, of_y), sure, claim)]
 
 
-def _draw_side(ax: Any, bound: SideBound) -> list[str]:
-    """Draw the ranges in which predictions are wrong on one side; return what the title says."""
-    sign, too, beyond, colour = _SIDES[bound.side]
+def _add_side(marks: pictures.Marks, axis: pictures.Axis, bound: SideBound) -> list[str]:
+    """Add the ranges in which predictions are wrong on one side; return what the title says."""
+    sign, too, beyond = _SIDES[bound.side]
     every, said = [place for place in bound.places if place.named], []
     if bound.found:
         by = f"predictions are at least {points(bound.bound)}" if bound.bound else "predictions are"
@@ -216,21 +192,18 @@ def _draw_side(ax: Any, bound: SideBound) -> list[str]:
     title = f"range predicted {too}, its mean{some}"
     line = f"somewhere in the range, the true probability is {beyond} this line"
     for place in every[:_NAMED]:
-        missing = max(0.0, _LEAST_WIDTH * float(np.ptp(ax.get_xlim())) - (place.high - place.low)) / 2.0
+        missing = max(0.0, _LEAST_WIDTH * (axis.high - axis.low) - (place.high - place.low)) / 2.0
         ends = np.array([place.low - missing, place.high + missing])
-        ax.axvspan(*ends, color=colour, alpha=0.13, linewidth=0.6, zorder=0)
+        marks.append(Mark("area", too, ends, np.full(2, axis.low), np.full(2, axis.high)))
         if place.somewhere_by > 0.0:
-            ax.plot(ends, ends + sign * place.somewhere_by, **_LINE, color=colour, label=line)
+            marks.append(Mark("line", too, ends, ends + sign * place.somewhere_by, label=line))
             line = ""
-        mean = Mark("points", BAD, [place.predicted], [place.observed], label=title)
-        draw(ax, mean, color=colour, markeredgecolor=canvas.BLACK, markersize=6.5, zorder=6)
+        marks.append(Mark("points", too, [place.predicted], [place.observed], label=title))
         title = ""
     return said
 
 
 # ------------------------------------------------------------------ models
-
-_SHOWN = {"value": "error", BAD: "shown", OK: "not shown"}
 
 
 @arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
@@ -269,37 +242,30 @@ class ComparisonDisplay(ResultDisplay):
     def _grid(self) -> dict[str, Any]:
         longest = max(len(each) for each in shown_names(self.result, canvas.NAME))
         size = 8.4 + 0.07 * min(longest, 2 * canvas.NAME), 1.9 + 0.36 * max(len(self.result.names), 3)
-        return {"mosaic": [[0, 1]], "figsize": size}
+        return {"mosaic": [[0, 1]], "figsize": size, "sharey": True}
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        c, sure = self.result, confidence_text(self.result.confidence)
+    _columns = 3
+
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        c, bars = self.result, f"{confidence_text(self.result.confidence)} interval"
         nearest, *others = c.nearest
         by_name = dict(zip(c.names, shown_names(c, canvas.NAME), strict=True))
-        names = [lettering(by_name[each], 4 * canvas.NAME) for each in c.nearest]
+        names, places = [by_name[each] for each in c.nearest], -np.arange(len(c.names))
         of_model = {each.model: each.absolute for each in c.errors[: len(names)]}
-        errors = 100.0 * np.array([of_model[each] for each in c.nearest]).T
-        gaps = 100.0 * np.array([c.gap(each, nearest).absolute for each in others]).T
-        places = np.arange(len(names))
-        for ax, (low, value, high), own in zip(axes, (errors, gaps), (places, places[1:]), strict=True):
-            values = [Mark("points", "value", value, own)]
-            if ax is axes[1]:
-                values = told_apart(value, own, low > 0.0)
-            draw(ax, Mark("bars", "error", low, own, high, f"{sure} interval"), linewidth=5.0)
-            draw(ax, *(mark._replace(label=_SHOWN[mark.style]) for mark in values))
-            canvas.ranked_rows(ax, names)
-            ax.axvline(0.0, **canvas.STYLES["zero"])
-        axes[1].tick_params(labelleft=not new)
-        what = subject(View(c.probability, c.event, None, c.n_samples))
-        heading(axes[0], f"Off by: {lettering(what, canvas.CLAUSE)}")
-        heading(axes[1], f"Further off than {names[0]}")
+        low, value, high = 100.0 * np.array([of_model[each] for each in c.nearest]).T
         here = "points, mean absolute error over tenths"
         if len(c.errors) > len(names):
             here += ",\nof all rows; errors in groups are printed, not drawn"
-        axes[0].set_xlabel(here, loc="left")
+        points = [Mark("points", "value", value, places, label="error")]
+        errors = in_lines(names, Mark("bars", "error", low, places, high, bars), points, 0.0, here)
+        low, value, high = 100.0 * np.array([c.gap(each, nearest).absolute for each in others]).T
         over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
-        axes[1].set_xlabel(f"points, paired interval{over}", loc="left")
-        for ax in axes:
-            canvas.legend_below(ax, 3)
+        points = told_apart(value, places[1:], low > 0.0, labels=("not shown", "shown"))
+        wide = Mark("bars", "error", low, places[1:], high, bars)
+        gaps = in_lines(names, wide, points, 0.0, f"points, paired interval{over}")
+        what = lettering(subject(View(c.probability, c.event, None, c.n_samples)), canvas.CLAUSE)
+        further = f"Further off than {lettering(names[0], canvas.CLAUSE)}"
+        return [(errors, f"Off by: {what}"), (gaps, further)]
 
 
 # ------------------------------------------------------------------ estimators
@@ -345,16 +311,19 @@ class RiskDisplay(ResultDisplay):
 
     def _grid(self) -> dict[str, Any]:
         lines = sum(self._name(each).count("\n") + 1 for each in self.result.functions)
-        return {"mosaic": [[0, 1]], "figsize": (9.6, 2.6 + 0.24 * max(lines, 3))}
+        size = 9.6, 2.6 + 0.24 * max(lines, 3)
+        return {"mosaic": [[0, 1]], "figsize": size, "sharey": True}
+
+    _columns = 2
 
     def _name(self, function: FunctionRisk) -> str:
         """Return the rank and the label, options as given in a line of their own."""
-        label = lettering(function.label, 2 * canvas.CLAUSE).replace("(", "\n(", 1)
+        label = visible(function.label).replace("(", "\n(", 1)
         return f"{self.result.functions.index(function) + 1}  {label}"
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        (left, right), result, functions = axes, self.result, self.result.functions
-        names, places = [self._name(each) for each in functions], np.arange(len(functions))
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        result, functions = self.result, self.result.functions
+        names, places = [self._name(each) for each in functions], -np.arange(len(functions))
         best = np.stack([each.risks[each.best] for each in functions])
         # The root of the mean, and not the mean of the roots, is smallest at the option that is chosen.
         errors = (best - best[0]).std(axis=1, ddof=1) / np.sqrt(best.shape[1])
@@ -362,28 +331,23 @@ class RiskDisplay(ResultDisplay):
             100.0 * np.sqrt(np.maximum(best.mean(axis=1) + sign * errors, 0.0)) for sign in (-1, 0, 1)
         )
         zero = 100.0 * float(np.sqrt(result.zero_risks.mean()))
-        bars = "standard error of the difference to function 1"
-        draw(left, Mark("bars", "error", low, places, high, bars), linewidth=6.0)
-        draw(left, Mark("points", "value", value, places, label="best option"), zorder=5)
-        left.axvline(zero, **canvas.STYLES["zero"], label="h = 0: calibrated")
-        left.set_xlabel("√ mean validation risk × 100", loc="left")
-        heading(left, "risk on held-out rows")
-
+        of = "standard error of the difference to function 1"
+        bars, of_x = Mark("bars", "error", low, places, high, of), "√ mean validation risk × 100"
+        points = [Mark("points", "value", value, places, label="best option")]
+        risks = in_lines(names, bars, points, zero, of_x, "h = 0: calibrated")
         values = np.array([each.estimate for each in functions])
         errors = np.array([each.standard_error for each in functions])
-        right.axvline(0.0, **canvas.STYLES["zero"])
-        low, high = values - errors, values + errors
-        draw(right, Mark("bars", "error", low, places, high, "standard error"), linewidth=6.0)
-        draw(right, Mark("points", "value", values, places))
-        right.set_xlabel("squared error", loc="left")
+        bars = Mark("bars", "error", values - errors, places, values + errors, "standard error")
+        estimates = in_lines(
+            names, bars, [Mark("points", "value", values, places)], 0.0, "squared error"
+        )
         lens = f"{lettering(result.lens)}, " if result.lens else ""
-        heading(right, f"estimates, {lens}{result.n_test:,} rows")
-        for ax in axes:
-            canvas.ranked_rows(ax, names)
-            ax.get_yticklabels()[0].set_weight("bold")
-            canvas.legend_below(ax, 2)
-        left.ticklabel_format(axis="x", useOffset=False)
-        right.tick_params(labelleft=not new)
+        title = f"estimates, {lens}{result.n_test:,} rows"
+        return [(risks, "risk on held-out rows"), (estimates, title)]
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        super()._draw(axes, new=new)
+        axes[0].get_yticklabels()[0].set_weight("bold")
 
 
 # ------------------------------------------------------------------ power
@@ -401,10 +365,10 @@ class PowerDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    Points are the shares of data sets rejected, larger for more data sets, with their 95%
-    Clopper–Pearson intervals. For a power, a band joins the intervals, and diamonds show the
-    shares of calibrated models rejected, if you asked for them. For a sample size, lines show the
-    power you want and the number of rows found. The dotted line is the level.
+    Points are the shares of data sets rejected, with their 95% Clopper–Pearson intervals. For a power,
+    a band joins the intervals, and diamonds show the shares of calibrated models rejected, if you asked
+    for them. For a sample size, lines show the power you want and the number of rows found. The dotted
+    line is the level.
 
     Parameters
     ----------
@@ -426,46 +390,35 @@ class PowerDisplay(ResultDisplay):
     result: PowerResult | SampleSizeResult
 
     _size = 6.4, 4.4
+    _columns = 2
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        (ax,), result, points = axes, self.result, self.result.points
-        rows, shares = np.array([(point.n, point.power) for point in points]).T
-        low, high = np.array([point.interval for point in points]).T
-        counts = np.array([point.n_datasets for point in points], dtype=np.float64)
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        result, every = self.result, self.result.points
+        rows, shares = np.array([(point.n, point.power) for point in every]).T
+        low, high = np.array([point.interval for point in every]).T
+        x = pictures.axis_of_rows(rows.min() / 1.1, rows.max() * 1.1)
+        y = pictures.Axis(-0.03, 1.03, tuple(LINEAR.marks((0.0, 1.0), 5).items()))
+        across, marks = (x.low, x.high), [GRID]
         if isinstance(result, SampleSizeResult):
             if result.n is not None:
                 label = f"{'at most ' if result.reached == 'at the smallest' else ''}{result.n:,} rows"
-                ax.axvline(result.n, **canvas.STYLES["found"], label=label)
-            look = canvas.DASHED | {"color": canvas.VERMILION}
-            ax.axhline(result.power, **look, label=f"power wanted, {result.power:g}")
+                marks.append(Mark("line", "found", (result.n,) * 2, (y.low, y.high), label=label))
+            label = f"power wanted, {result.power:g}"
+            marks.append(Mark("line", "wanted", across, (result.power,) * 2, label=label))
         elif len(rows) > 1:
-            draw(ax, Mark("area", "between", rows, low, high, "between the intervals"))
-            draw(ax, Mark("line", "line", rows, shares), linewidth=1.2, zorder=2)
-        draw(ax, Mark("intervals", "error", rows, low, high), linewidth=1.0, zorder=3)
-        areas = 12.0 + 42.0 * counts / counts.max()
-        whole: dict[str, Any] = {"zorder": 4, "clip_on": False}  # at 0 and 1 too
-        ax.scatter(rows, shares, areas, color=canvas.BLUE, label="rejected, 95% interval", **whole)
-        asked = [point for point in points if point.size is not None]
+            marks.append(Mark("area", "between", rows, low, high, "between the intervals"))
+            marks.append(Mark("line", "power", rows, shares))
+        marks.append(Mark("intervals", "power", rows, low, high))
+        marks.append(Mark("points", "power", rows, shares, label="rejected, 95% interval"))
+        asked = [(point.n, point.size, *point.size_interval) for point in every if point.size_interval]
         if asked:
-            own, sizes = [point.n for point in asked], [point.size for point in asked]
-            ends = np.array([point.size_interval for point in asked]).T
-            draw(ax, Mark("intervals", "error", own, *ends), color=canvas.FAINT, zorder=3)
-            of_calibrated = Mark("points", "hollow", own, sizes, label="rejected if calibrated")
-            draw(ax, of_calibrated, marker="D", markersize=6.0, **whole)
-        label, ink = f"level, {result.alpha:g}", ax.xaxis.label.get_color()  # seen on a dark ground too
-        ax.axhline(result.alpha, color=ink, linewidth=1.0, linestyle=(0, (1, 2)), label=label)
-        ax.set_xscale("log")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-        ax.xaxis.set_major_formatter("{x:,.0f}")
-        ax.xaxis.set_minor_formatter(NullFormatter())
-        ax.set_xlim(rows.min() / 1.1, rows.max() * 1.1)
-        ax.set_ylim(-0.03, 1.03)
-        ax.set(xlabel="rows", ylabel="power: share of data sets rejected")
+            own, sizes, *ends = np.array(asked).T
+            marks.append(Mark("intervals", "calibrated", own, *ends))
+            marks.append(Mark("points", "calibrated", own, sizes, label="rejected if calibrated"))
+        label = f"level, {result.alpha:g}"
+        marks.append(Mark("line", "level", across, (result.alpha,) * 2, label=label))
         lens = f", {lettering(result.lens)}" if result.lens else ""
         what = f"{lettering(result.statistic, canvas.CLAUSE)}{lens}"
         by = "exact p-values" if result.null == "monte_carlo" else f"null {lettering(result.null)}"
-        heading(ax, f"How often {what} rejects at level {result.alpha:g}, {by}")
-        canvas.tidy(ax, "y")
-        canvas.legend_below(ax, 2)
+        title = f"How often {what} rejects at level {result.alpha:g}, {by}"
+        return [(Picture(marks, x, y, "rows", "power: share of data sets rejected"), title)]

@@ -202,40 +202,42 @@ class ReliabilityDisplay(PredictionsDisplay):
         if count == 1 or self.names:
             return {"figsize": (6, 6.6 + 0.2 * len(self.names))}
         columns = count if count <= 5 else min((5, 4, 3), key=lambda c: -count % c)
-        mosaic = canvas.rows_of(count, columns)
+        places = np.arange(-(-count // columns) * columns).reshape(-1, columns).tolist()
+        mosaic = [[each if each < count else "." for each in row] for row in places]
         return {"mosaic": mosaic, "figsize": (2.7 * columns + 0.5, 3.0 * len(mosaic) + 0.9)}
 
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        of_axes = [self.panels] if self.names else [(panel,) for panel in self.panels]
-        single, figure = len(axes) == 1, axes[0].figure
+    @property
+    def _scale(self) -> Scale:
         found = {pictures.scale_of(panel.middle) for panel in self.panels}
-        scale = found.pop() if len(found) == 1 else LINEAR
-        words = f", {scale.words}" if scale.words else ""
-        for ax, panels in zip(axes, of_axes, strict=True):
-            panel, n = panels[0], panels[0].result.n_samples
-            picture = self._picture(panels, scale, most=5 if single else 2)
-            if single or not new:
-                labels = panel.predicted_label, panel.observed_label
-                of_x, of_y = (f"{lettering(each, canvas.CLAUSE)}{words}" for each in labels)
-                picture = picture._replace(of_x=of_x, of_y=of_y)
+        return found.pop() if len(found) == 1 else LINEAR
+
+    def _pictures(self) -> list[tuple[Any, ...]]:
+        of_axes = [self.panels] if self.names else [(panel,) for panel in self.panels]
+        single, shown = len(of_axes) == 1, []
+        for panels in of_axes:
+            panel = panels[0]
+            picture = self._picture(panels, self._scale, most=5 if single else 2)
             title, measured = lettering(panel.title), ", ".join(panel.measured)
             lines = [title, measured]
             if single:
-                lines = [f"{title}, n = {n:,}", f"{_found(panel)}; {measured} (exact)"]
-            canvas.show(ax, picture, *(lines[:1] if self.names else lines))
+                lines = [f"{title}, n = {panel.result.n_samples:,}"]
+                lines += [] if self.names else [f"{_found(panel)}; {measured} (exact)"]
+            shown.append((picture, *lines))
+        return shown
+
+    def _draw(self, axes: list[Any], *, new: bool) -> None:
+        super()._draw(axes, new=new)
+        for ax in axes:
             ax.tick_params(labelsize="small")
-            if single or not new:
-                canvas.legend_below(ax)
-        if new and not single:
+        if new and len(axes) > 1:  # one legend, and one label of each axis, for all panels
             handles = [ax.get_legend_handles_labels() for ax in axes]
             named = {label: each for pair in handles for each, label in zip(*pair, strict=True)}
-            figure.legend(
-                named.values(),
-                named,
-                loc="outside upper center",
-                ncols=min(3, len(axes)),
-                **canvas.SMALL,
-            )
+            for ax in axes:
+                ax.set(xlabel="", ylabel="")
+                ax.get_legend().remove()
+            figure, place = axes[0].figure, {"loc": "outside upper center", "ncols": min(3, len(axes))}
+            figure.legend(named.values(), named, **place, **canvas.SMALL)
+            words = self._scale.of_label
             figure.supxlabel(f"predicted probability of the class{words}", size="medium")
             figure.supylabel(f"share in the class{words}", size="medium")
 
@@ -276,7 +278,9 @@ class ReliabilityDisplay(PredictionsDisplay):
                 style = f"model {k} {mark.style}" if self.names else mark.style
                 curves.append(mark._replace(style=style, label=label))
         diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
-        return Picture([*bands, GRID, diagonal, *curves, *rows], x, y)
+        labels = panels[0].predicted_label, panels[0].observed_label
+        of = (f"{lettering(each, canvas.CLAUSE)}{scale.of_label}" for each in labels)
+        return Picture([*bands, GRID, diagonal, *curves, *rows], x, y, *of)
 
 
 def _rows(scores: Array, x: Axis, style: str) -> Mark:
