@@ -26,6 +26,7 @@ _DECADE = 10.0  # … and differ by more than this factor
 _NEARLY_ONE = 0.9999  # a mark beyond it has too many nines
 _LEAST = 1e-16  # a probability below it has no place of its own
 _MARGIN, _LEAST_SPAN = 0.04, 1e-6  # of the span; in the units of the axis
+_FAR = 2.5  # times the errors of interest: where an interval is cut off
 _SHOWN_ANYWAY = 1.5  # times the span that is needed
 _LEAST_SHARE = 1 / 3  # of an axis that both directions share
 
@@ -222,6 +223,17 @@ def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
         if all(abs(math.log(mark / other)) >= room for other in kept):
             kept.append(mark)
     return Axis(low, high, tuple((mark, f"{mark:g}×") for mark in sorted(kept)), NEAR_ZERO)
+
+
+def axis_of_bars(bars: Sequence[Sequence[float]], limit: float, *, as_ratio: bool) -> Axis:
+    """Return an axis of errors or ratios, of low ends, estimates and high ends, and of a limit."""
+    low, value, high = np.array(bars).T
+    if as_ratio:
+        return axis_of_ratios(min(low.clip(min=0.05)), max(high.clip(max=50.0)), most=3)
+    reach = np.sort(np.maximum(-low, high))  # wide intervals of small groups do not press the rest
+    far = _FAR * max(limit, reach[len(reach) // 2], *abs(value))
+    start, end = max(min(*low, -1.05 * limit), -far), min(max(*high, 1.05 * limit), far)
+    return axis_of_points(float(start), float(end), most=6 if max(-start, end) < 0.1 else 4)
 
 
 def zoomed(

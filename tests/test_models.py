@@ -249,7 +249,7 @@ def test_several_models_have_one_probability(options, told):
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_one_diagram_holds_two_to_four_models(count):
     probs = GaussianNB().fit(X, Y).predict_proba(X)
-    with pytest.raises(InputError, match=r"there are no models|two different ones|there are 5 models"):
+    with pytest.raises(InputError, match=r"two different ones|there are 5 models"):
         caltest.ReliabilityDisplay.from_predictions({str(k): probs for k in range(count)}, Y)
 
 

@@ -61,18 +61,6 @@ def test_the_path_leaves_the_band_exactly_if_the_test_rejects(seeds, n, confiden
     assert seen == {True, False} or len(seeds) == 6
 
 
-def test_long_paths_keep_their_ends_and_their_largest_difference():
-    rng = np.random.default_rng(1)
-    probs = rng.random(50_000)
-    labels = (rng.random(50_000) < probs**1.1).astype(int)
-    display = CumulativeDisplay.from_predictions(probs, labels, n_resamples=19, rng=0)
-    path = max(display.ax_.lines, key=lambda line: len(line.get_xdata()))
-    x, y = path.get_xdata(), path.get_ydata()
-    assert 1000 < len(x) <= 2100
-    assert (x[0], x[-1]) == (0.0, 1.0)
-    assert (y.min(), y.max()) == pytest.approx((display.differences.min(), display.differences.max()))
-
-
 def test_many_classes_are_seen_through_a_lens():
     probs = dirichlet(80, 4, 5)
     labels = labels_from(probs, np.random.default_rng(6))

@@ -192,8 +192,7 @@ def test_junit_has_a_name_for_every_case():
     cases = list(ElementTree.fromstring(report.to_junit(audit)).iter("testcase"))
     names = {(case.get("classname"), case.get("name")) for case in cases}
     assert len(names) == len(cases) == len(checks) + 2
-    numbered = [name for _, name in names if name.endswith("]")]
-    assert numbered == ["a = b = c (7 rows) [2]"]
+    assert "a = b = c (7 rows) [2]" in {name for _, name in names}
 
 
 @pytest.mark.parametrize(

@@ -198,8 +198,6 @@ def wholes_of(
             f"models is of type {type(models).__name__}; give predictions by name, as in "
             "{'a': probs_a, 'b': probs_b}."
         )
-    if not models:
-        raise InputError("there are no models; give at least two.")
     names = {as_text(name) for name in models} - {None}
     if len(models) < 2 or len(names) < len(models):
         raise InputError(f"models has the names {listed(models)}; give at least two different ones.")

@@ -41,21 +41,12 @@ AS_PREDICTED = "observed as predicted"  # the diagonal
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _LETTER = 0.068  # inches: of a title
 _FOOT = 0.14  # of the height of axes: bars of rows in them
-_BELOW, _LINE = 0.28, 0.19  # inches: of tick labels between axes and a legend below them, of a line
 
-#: Of models that share a diagram: colour, mark and line.
-MODELS: tuple[tuple[str, str, Any], ...] = (
-    (BLUE, "o", "-"),
-    (VERMILION, "s", (0, (5, 1.5))),
-    (GREEN, "^", "-."),
-    (PURPLE, "D", ":"),
-)
-_SINGLE: dict[str, Any] = {"linestyle": "none", "zorder": 5}
 #: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
 #: circle is not.
 STYLES: dict[str, dict[str, Any]] = {
-    OK: {**_SINGLE, "marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
-    BAD: {**_SINGLE, "marker": "D", "color": VERMILION, "markeredgecolor": "white"},
+    OK: {"marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
+    BAD: {"marker": "D", "color": VERMILION, "markeredgecolor": "white"},
     "diag": {**DASHED, "zorder": 3},
     "zero": {**DASHED, "zorder": 1},
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
@@ -71,7 +62,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "axis": {"color": FAINT, "linewidth": 0.9, "zorder": 2},
     "threshold": DASHED,
     "limit": {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1},
-    "level": {"color": FAINT, "linewidth": 1.0, "linestyle": (0, (1, 2))},
+    "level": {"color": FAINT, "linewidth": 1.3, "linestyle": (0, (1, 2))},
     "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
     "error": {"color": BLUE, "linewidth": 5.0, "zorder": 2},
     "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8},
@@ -103,7 +94,11 @@ STYLES: dict[str, dict[str, Any]] = {
         for style, width, alpha in (("half", 0.0, 0.15), ("halfmean", 1.2, 1.0))
     },
 }
-for _k, (_colour, _marker, _dashes) in enumerate(MODELS):
+# Of models that share a diagram: colour, mark and line.
+_LINES: Any = "-", (0, (5, 1.5)), "-.", ":"
+for _k, (_colour, _marker, _dashes) in enumerate(
+    zip((BLUE, VERMILION, GREEN, PURPLE), "os^D", _LINES, strict=True)
+):
     STYLES |= {
         f"intervals model {_k}": {"color": _colour, "linewidth": 5.0, "alpha": 0.22, "zorder": 1},
         f"area model {_k}": {"color": _colour, "linewidth": 0.8, "alpha": 0.22, "zorder": 1},
@@ -111,7 +106,7 @@ for _k, (_colour, _marker, _dashes) in enumerate(MODELS):
         f"line model {_k}": {"color": _colour, "linestyle": _dashes, "linewidth": 1.3, "zorder": 3},
         **{
             f"points model {_k} {side}": {
-                **_SINGLE, "marker": _marker, "color": fill, "markersize": 5.5,
+                "marker": _marker, "color": fill, "markersize": 5.5,
                 "markeredgecolor": _colour, "markeredgewidth": 1.4,
             }
             for side, fill in ((OK, "white"), (BAD, _colour))
@@ -119,38 +114,36 @@ for _k, (_colour, _marker, _dashes) in enumerate(MODELS):
     }  # fmt: skip
 
 
-def draw(ax: Any, *marks: Mark) -> None:
+def _draw_mark(ax: Any, mark: Mark) -> None:
     """Draw marks as their class of style looks."""
-    for kind, style, x, y, end, label in marks:
-        own = STYLES.get(f"{kind} {style}") or STYLES.get(style, {})
-        how = {**own, **({"label": label} if label else {})}
-        if kind == "grid":
-            ax.grid(color=PALE, zorder=0, linewidth=0.5, alpha=0.6)
-        elif kind == "text":
-            side = "right" if end[0] < 0 else "left" if end[0] else "center"
-            shift = {"xytext": (0.75 * end[0], -0.75 * end[1]), "textcoords": "offset points"}
-            ax.annotate(
-                lettering(label), (x, y), xycoords="axes fraction", ha=side, size="small", **shift
-            )
-        elif kind == "line":
-            ax.plot(x, y, **how)
-        elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
-            ax.plot(x, y, **{"linestyle": "none", "zorder": 5, "clip_on": False, **how})
-        elif kind in ("intervals", "band"):
-            ax.vlines(x, y, end, **how)
-            for ends in (y, end) if kind == "band" else ():  # a band of no height is seen by its ends
-                looks = {"color": how["color"], "zorder": how["zorder"], "markersize": how["linewidth"]}
-                ax.plot(x, ends, "_", **looks)
-        elif kind == "bars":
-            ax.hlines(y, x, end, **how)
-        elif kind == "columns":
-            ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
-        elif kind == "rows" and len(x):  # at the foot of the axes
-            high = np.asarray(y) / np.diff(ax.xaxis.get_transform().transform(np.asarray(x, float)))
-            foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **own}
-            ax.bar(x[:-1], _FOOT * high / high.max(), np.diff(x), **foot)
-        elif kind == "area":
-            ax.fill_between(x, y, end, **how)
+    kind, style, x, y, end, label = mark
+    own = STYLES.get(f"{kind} {style}") or STYLES.get(style, {})
+    how = {**own, **({"label": label} if label else {})}
+    if kind == "grid":
+        ax.grid(color=PALE, zorder=0, linewidth=0.5, alpha=0.6)
+    elif kind == "text":
+        side = "right" if end[0] < 0 else "left" if end[0] else "center"
+        shift = {"xytext": (0.75 * end[0], -0.75 * end[1]), "textcoords": "offset points"}
+        ax.annotate(lettering(label), (x, y), xycoords="axes fraction", ha=side, size="small", **shift)
+    elif kind == "line":
+        ax.plot(x, y, **how)
+    elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
+        ax.plot(x, y, **{"linestyle": "none", "zorder": 5, "clip_on": False, **how})
+    elif kind in ("intervals", "band"):
+        ax.vlines(x, y, end, **how)
+        for ends in (y, end) if kind == "band" else ():  # a band of no height is seen by its ends
+            looks = {"color": how["color"], "zorder": how["zorder"], "markersize": how["linewidth"]}
+            ax.plot(x, ends, "_", **looks)
+    elif kind == "bars":
+        ax.hlines(y, x, end, **how)
+    elif kind == "columns":
+        ax.bar(x[:-1], y, np.diff(x), align="edge", **how)
+    elif kind == "rows" and len(x):  # at the foot of the axes
+        high = np.asarray(y) / np.diff(ax.xaxis.get_transform().transform(np.asarray(x, float)))
+        foot = {"align": "edge", "transform": ax.get_xaxis_transform(), **own}
+        ax.bar(x[:-1], _FOOT * high / high.max(), np.diff(x), **foot)
+    elif kind == "area":
+        ax.fill_between(x, y, end, **how)
 
 
 def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
@@ -172,7 +165,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     for mark in picture.marks:
         if mark.kind == "text":  # above bars of rows
-            draw(ax, mark._replace(y=max(mark.y, 1.3 * foot)))
+            _draw_mark(ax, mark._replace(y=max(mark.y, 1.3 * foot)))
             continue
         ends = picture.x if mark.kind == "bars" else y
         inside = {  # what lies beyond is at the end
@@ -180,7 +173,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
             "y": np.clip(mark.y, y.low, y.high),
             "end": np.clip(mark.end, ends.low, ends.high),
         }
-        draw(ax, mark if mark.kind == "rows" else mark._replace(**inside))
+        _draw_mark(ax, mark if mark.kind == "rows" else mark._replace(**inside))
     above = [mark.end[1] for mark in picture.marks if mark.kind == "text" and mark.y == 1.0]
     width = ax.get_window_extent().width / ax.figure.dpi
     fitted = [textwrap.fill(line, max(int(width / _LETTER), 12)) for line in title]

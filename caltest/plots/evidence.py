@@ -145,8 +145,6 @@ class NullDisplay(ResultDisplay):
 
 # ------------------------------------------------------------------ the path
 
-_MOST = 2000  # places at which a path is drawn
-
 
 @dataclass(frozen=True, eq=False)
 class CumulativeDisplay(PredictionsDisplay):
@@ -307,11 +305,7 @@ class CumulativeDisplay(PredictionsDisplay):
         percent = confidence_text(self.confidence)
         band = f"±{100.0 * self.critical:.3g} points: {percent} of calibrated models stay inside"
         meaning = "rising: predicted too high; falling: too low"
-        # The highest and the lowest of as many stretches as can be seen.
-        stretches = np.array_split(np.arange(len(values)), min(_MOST // 2, len(values)))
-        ends = [(s[values[s].argmin()], s[values[s].argmax()]) for s in stretches]
-        kept = np.unique(np.append(np.ravel(ends), [0, len(values) - 1]))
-        picture = cumulative(self.shares[kept], values[kept], self.critical, band, meaning)
+        picture = cumulative(self.shares, values, self.critical, band, meaning)
         if self.outside:
             far = [int(np.abs(values).argmax())]
             label = f"largest, {100.0 * abs(values[far[0]]):.3g} points: outside the band"

@@ -33,10 +33,6 @@ class Size(NamedTuple):
         """Return how high a place from 0 to 1 is."""
         return round(self.bottom - (self.bottom - self.top) * place, 1)
 
-    def without_rows(self) -> Size:
-        """Return it with the plot in place of the bars too."""
-        return self._replace(bottom=self.floor)
-
 
 #: Of the first screen: where there is room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
@@ -74,7 +70,7 @@ class Drawing:
         """Add the marks of a picture, on its axes, with room for their labels."""
         marks, x, y, of_x, of_y = picture
         if not any(mark.kind == "rows" for mark in marks):
-            self.size = self.size.without_rows()
+            self.size = self.size._replace(bottom=self.size.floor)
         wide, last = max((len(label) for _, label in y.marks), default=0), len(x.marks[-1][1])
         left = max(self.size.left, round(2 * _HALF_LETTER * wide + 8, 1))
         right = min(self.size.right, round(self.size.width - 3 - _HALF_LETTER * last, 1))

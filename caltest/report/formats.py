@@ -24,7 +24,6 @@ from caltest._numbers import confidence_text, counted, points
 from caltest._version import __version__
 from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit, FailOn, gate_of
-from caltest.auditing.views import Check
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.charts import drawn
@@ -257,8 +256,9 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         why = f"{rows}: the observed label has predicted probability 0"
         case("labels", "no label has probability 0", why if fails else None, told=why)
     for check in audit.checks:
-        finding = words.finding(check, audit) if check.found else None
-        case(check.view.lens, _case_name(check), finding if fails else None, check=check, told=finding)
+        finding, group = words.finding(check, audit) if check.found else None, check.view.group
+        name = f"{lens_name(check.view)}{f' in {group.label}' if group else ''}: {check.statistic}"
+        case(check.view.lens, name, finding if fails else None, check=check, told=finding)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
         finding = words.finding_of_rest(rest, audit) if rest.found else None
@@ -419,17 +419,3 @@ def _fenced(text: str, language: str) -> str:
 
 def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
-
-
-def _case_name(check: Check) -> str:
-    """Return the name of a case: no two checks have the same one, whatever groups are called."""
-
-    def apart(text: str, mark: str | None = None) -> str:
-        """Quote a name that hides something, or holds the mark that is to follow or to precede it."""
-        plain = visible(text) == text and "\\" not in text and not text.startswith(("'", '"'))
-        return text if plain and not (mark and mark in text) else repr(text)
-
-    name, group = lens_name(check.view), check.view.group
-    if group:
-        name += f" in {apart(group.column, '=')} = {apart(group.value)}"
-    return f"{name}: {apart(check.statistic, ': ')}"

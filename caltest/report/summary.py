@@ -29,7 +29,6 @@ _ROWS = 9  # of the table of slices
 _GROUPS = 4  # of them, at least, where intervals and quantiles stand above
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 2000
-_FAR = 2.5  # times the errors of interest: where an interval is cut off
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _LISTED = 10  # views in a comment
 _POINTLESS = {"pointless": "limit not meaningful (rate {rate})"}  # where it is above the event's rate
@@ -217,98 +216,111 @@ def pictured(audit: Audit) -> list[tuple[str, Picture]]:
 # ------------------------------------------------------------------ the table of slices
 
 
-def _slices(audit: Audit, subject: View) -> SimpleNamespace:
-    """Choose the slices to show, the largest proved error first, and lay out their intervals."""
-    mark = audit.story.mark
+def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]], list[View], str, str]:
+    """Choose the slices to show, the largest proved error first, by the overall one.
+
+    Return their names, of which views they are, the noun, and what the column of names is called.
+    """
     order = [view for view in in_order(audit) if view.low is not None]
     whole = [view for view in order if view.group is None]
     groups = [view for view in order if view.group is not None and view.lens == subject.lens]
-    classes = [view for view in whole if view.lens.startswith("class:")]
-    by_class = len(whole) > 1 and not groups
-    if subject.group is None and any(mark(view).side for view in classes):
-        by_class = True
-    pool = whole if by_class else [view for view in order if view.lens == subject.lens]
-    # The overall gap first; for numbers all that is stated, and the groups of what leads.
-    chosen = whole if by_class else [view for view in pool if not view.group] + groups
-    if not audit.n_classes:
+    every = classes = [view for view in whole if view.lens.startswith("class:")]
+    told = subject.group is None and any(audit.story.mark(view).side for view in classes)
+    by_class = told or (len(whole) > 1 and not groups)
+    noun = "class" if by_class else "group" if groups else "part"
+    if not (by_class and audit.n_classes):
+        every = whole if by_class else [view for view in order if view.lens == subject.lens]
+    if audit.n_classes:  # the overall gap first
+        pool = whole if by_class else sorted(every, key=lambda view: view.group is not None)
+        chosen = list(leading(pool, _ROWS))
+    else:  # all that is stated, and the groups of what leads
         chosen = [*whole, *groups[: max(_ROWS - len(whole), _GROUPS)]][: max(_ROWS, len(whole))]
-    chosen = list(leading(chosen, max(_ROWS, 0 if audit.n_classes else len(chosen))))
-    every = classes if by_class and audit.n_classes else pool
     left = [view for view in every if view not in chosen]
     chosen += left if len(left) == 1 else []  # rather than to say "1 more"
-    columns = {each.column for view in pool if view.group for each in view.group.conditions}
+    columns = {each.column for view in every if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
-    rows: list[tuple[str, View | Part]] = [
+    called: list[tuple[str, View | Part]] = [
         (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
     parts, halves = charts.parts_of(subject)
     beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
-    if not by_class and not groups and len(parts) > 1 and len(beside) < _ROWS:
-        rows += [(captions.part_name(part, subject), part) for part in beside]
-    noun, by_numbers = "class" if by_class else "group", by_class and not audit.n_classes
-    if not by_class and not groups:
-        noun = "part"
-    limit = audit.materiality
-    rare = captions.is_per_thousand(audit)
-    as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
+    if noun == "part" and len(parts) > 1 and len(beside) < _ROWS:
+        called += [(captions.part_name(part, subject), part) for part in beside]
+    return called, every, noun, name(column, 24).short if column else capital(noun)
+
+
+def _slices(audit: Audit, subject: View) -> SimpleNamespace:
+    """Lay out the intervals of the slices that are shown."""
+    called, every, noun, of_names = _chosen(audit, subject)
+    by_class, limit, ratio = noun == "class", audit.materiality, audit.materiality_ratio
+    rare, mark = captions.is_per_thousand(audit), audit.story.mark
+    as_ratio = limit is None and (ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     if not by_class and audit.n_classes > 2:
         unit = vocabulary.begun(lens_name(subject))
-    ends = [_ends(of, as_ratio) for _, of in rows]
-    if as_ratio:
-        low, high = min(max(a, 0.05) for a, _, _ in ends), max(min(c, 50.0) for _, _, c in ends)
-        axis, zero = pictures.axis_of_ratios(low, high, most=3), 1.0
-        ratio = audit.materiality_ratio
-        corridor = None if ratio is None else (1.0 / ratio, ratio)
-        head = "Predicted ÷ observed"
-    else:
-        # Wide intervals of small groups do not press the rest.
-        proved = [end for low, _, high in ends if not low <= 0.0 <= high for end in (low, high)]
-        narrow = sorted(max(-low, high) for low, _, high in ends)[len(ends) // 2]
-        least = limit or 0.0
-        far = _FAR * max([least, narrow, *(abs(value) for _, value, _ in ends), *map(abs, proved)])
-        low = max(min([*(low for low, _, _ in ends), -1.05 * least]), -far)
-        high = min(max([*(high for _, _, high in ends), 1.05 * least]), far)
-        axis, zero = pictures.axis_of_points(low, high, most=6 if max(-low, high) < 0.1 else 4), 0.0
-        corridor = None if limit is None or audit.materiality_ratio is not None else (-limit, limit)
-        head = "Error, points"
-    of_rows = name(column, 24).short if column else capital(noun)
-    title = captions.slices_title(audit, [subject] if noun == "part" else pool, noun)
-    more = len({view.key for view in every} - {of.key for _, of in rows if isinstance(of, View)})
-    first_group = next((of for _, of in rows if isinstance(of, View) and of.group), None)
+    corridor = None if ratio is None or limit is not None else (1.0 / ratio, ratio)
+    if ratio is None and limit is not None:
+        corridor = -limit, limit
+
+    def ends(of: View | Part, low: float, high: float) -> tuple[float, float]:
+        """Return the ends of an interval of an error, or of a ratio; the true rate may be 0."""
+        if not as_ratio:
+            return low, high
+        stated, least, most = of.predicted or 0.0, *((of.predicted or 0.0) - end for end in (high, low))
+        return stated / most if most else math.inf, stated / least if least > 0.0 else math.inf
+
+    def row(called: str, of: View | Part) -> SimpleNamespace:
+        """Lay out a slice; ``bar``: the low end of all together, the estimate and the high end."""
+        (low, high), (stated, seen), marked = (
+            ends(of, of.low or 0.0, of.high or 0.0),
+            rates(of),
+            mark(of),
+        )
+        value = of.error or 0.0
+        if as_ratio:
+            value = stated / seen if seen else high
+        alone = None if of.own_low is None or of.own_high is None else ends(of, of.own_low, of.own_high)
+        return SimpleNamespace(
+            name=name(called),
+            of=of,
+            predicted=rate(stated),
+            observed=bracketed(rate(seen), of),
+            bad=marked.side is not None,
+            found=marked.side is None and of.id in audit.wrong_views,
+            pointless=_POINTLESS.get(marked.place, "").format(rate=rate(stated)),
+            above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
+            bar=(low, value, high),
+            own=alone,
+            error=f"{value:.3g}×" if as_ratio else signed_points(value, low, high),
+            words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
+        )
+
+    shown = [of for _, of in called]
+    first_group = next((of for of in shown if isinstance(of, View) and of.group), None)
+    rows = [row(*each) for each in called]
+    axis = pictures.axis_of_bars([each.bar for each in rows], limit or 0.0, as_ratio=as_ratio)
+    more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
+    of_more = (
+        "stated probabilities" if by_class and not audit.n_classes else captions.plural(noun, more)
+    )
+    title = captions.slices_title(audit, [subject] if noun == "part" else every, noun)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit, [of for _, of in rows])),
-        marked=any(mark(of).side for _, of in rows),
+        note=sentence(captions.slices_note(audit, unit, shown)),
+        marked=any(each.bad for each in rows),
         limit=captions.shaded(audit),
-        head=head,
-        noun=of_rows if audit.n_classes else "Stated",
+        head="Predicted ÷ observed" if as_ratio else "Error, points",
+        noun=of_names if audit.n_classes else "Stated",
         ends=words.ends_of(audit),
         by_class=by_class,
         axis=axis,
-        zero=zero,
+        zero=float(as_ratio),
         corridor=corridor,
         ticks=diagrams.ticks(axis, corridor),
-        rows=[
-            SimpleNamespace(
-                name=name(called),
-                of=of,
-                predicted=rate(rates(of)[0]),
-                observed=bracketed(rate(rates(of)[1]), of),
-                bad=mark(of).side is not None,
-                found=mark(of).side is None and of.id in audit.wrong_views,
-                pointless=_POINTLESS.get(mark(of).place, "").format(rate=rate(rates(of)[0])),
-                above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
-                bar=bar,  # the low end of all together, the estimate and the high end
-                own=_own(of, as_ratio),
-                error=f"{bar[1]:.3g}×" if as_ratio else signed_points(bar[1], bar[0], bar[2]),
-                words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
-            )
-            for (called, of), bar in zip(rows, ends, strict=True)
-        ],
+        rows=rows,
         more=more,
-        nouns="stated probabilities" if by_numbers else captions.plural(noun, more),
+        nouns=of_more,
     )
 
 
@@ -323,26 +335,6 @@ def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
     if not audit.n_classes:
         return vocabulary.short_group(view.group)
     return shown_value(view.group.value) if one_column else group_name(view.group)
-
-
-def _ends(of: View | Part, as_ratio: bool) -> tuple[float, float, float]:
-    """Return the low end, the estimate and the high end of an error or of a ratio."""
-    if not as_ratio:
-        return of.low or 0.0, of.error or 0.0, of.high or 0.0
-    predicted, (least, most) = of.predicted or 0.0, of.true_rates
-    low = predicted / most if most else math.inf
-    high = predicted / least if least > 0.0 else math.inf  # the true rate may be 0
-    return low, predicted / of.observed if of.observed else high, high
-
-
-def _own(of: View | Part, as_ratio: bool) -> tuple[float, float] | None:
-    """Return the ends of an interval that holds by itself; None where there is no such."""
-    if of.own_low is None or of.own_high is None or of.predicted is None:
-        return None
-    if not as_ratio:
-        return of.own_low, of.own_high
-    least, most = of.predicted - of.own_high, of.predicted - of.own_low
-    return of.predicted / most if most else math.inf, of.predicted / max(least, 1e-300)
 
 
 # ------------------------------------------------------------------ the whole report
