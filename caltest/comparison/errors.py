@@ -50,9 +50,8 @@ _ROUNDED = 9  # digits of levels
 _DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
 _NUMBERS = 2**22
 
-Ends: TypeAlias = tuple[
-    float, float, float
-]  # of an interval: its lower end, the estimate, its upper end
+#: Of an interval: its lower end, the estimate, its upper end.
+Ends: TypeAlias = tuple[float, float, float]
 
 
 # ------------------------------------------------------------------ what is reported
@@ -170,7 +169,7 @@ def sizes_of(
     """
     first, *_ = wholes.values()
     designs = {name: Design.of(x.rows, None) for name, x in wholes.items()}
-    labels, classes, n = first.labels, np.arange(first.rows.n_classes or 0), len(first.labels)
+    labels, n = first.labels, len(first.labels)
     split = [
         *(large_enough(each, MIN_ROWS) for each in groupings),
         crossed(list(groupings), intersections, MIN_ROWS),
@@ -189,6 +188,7 @@ def sizes_of(
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
             view = view if view.rows.n_classes == 2 else TopLabel().show(whole.rows)
+            classes = np.arange(whole.rows.n_classes or 0)
             events = view.outcomes(np.repeat(classes[:, None], n, axis=1)).T == 1
             models[name] = _Classes(whole.rows.probs, view.rows.probs[:, 1], events, labels)
         label, shown = view.label, view.rows
@@ -336,9 +336,7 @@ class _Classes:
         with np.errstate(divide="ignore"):
             logs = -np.log(law)
         squares = (law**2).sum(axis=1, keepdims=True) + 1.0 - 2.0 * law
-        squares = (
-            squares / 2.0 if law.shape[1] == 2 else squares
-        )  # for two classes, that of one of them
+        squares /= 2.0 if law.shape[1] == 2 else 1.0  # for two classes, that of one of them
         return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
 
     def less(self, b: _Classes | None) -> tuple[Array, Array]:

@@ -257,7 +257,8 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         case("labels", "no label has probability 0", why if fails else None, told=why)
     for check in audit.checks:
         finding, group = words.finding(check, audit) if check.found else None, check.view.group
-        name = f"{lens_name(check.view)}{f' in {group.label}' if group else ''}: {check.statistic}"
+        where = f" in {group.column} = {group.value}" if group else ""
+        name = f"{lens_name(check.view)}{where}: {check.statistic}"
         case(check.view.lens, name, finding if fails else None, check=check, told=finding)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"

@@ -118,8 +118,8 @@ def _subject(audit: Audit) -> View | None:
 def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
     parts, halves = charts.parts_of(view)
-    sized: tuple[View | Part, ...] = (view, *parts, *halves)
     mark = audit.story.mark
+    sized: tuple[View | Part, ...] = (view, *parts, *halves)
     bad = [of for of in sized if mark(of).side]
     label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     lead = audit.story.subject
@@ -135,17 +135,12 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         outcomes = vocabulary.outcomes_called(audit)
         title = captions.levels_title(audit, whole, whole.cumulative)
         if whole.pit is not None:
-            picture, note = (
-                diagrams.pit_picture(whole.pit, outcomes),
-                captions.pit_note(audit, whole.pit),
-            )
+            picture = diagrams.pit_picture(whole.pit, outcomes)
+            note = captions.pit_note(audit, whole.pit)
         else:
-            stated = diagrams.coverage_of(audit, whole)
-            wrong = [each for each in stated if audit.story.mark(each).side]
-            picture, note = (
-                diagrams.coverage_picture(stated, wrong, outcomes),
-                captions.coverage_note(audit),
-            )
+            stated, note = diagrams.coverage_of(audit, whole), captions.coverage_note(audit)
+            wrong = [each for each in stated if mark(each).side]
+            picture = diagrams.coverage_picture(stated, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
     if not (audit.n_classes or view.parts):
         return None  # the table shows as much
@@ -153,55 +148,38 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         title = captions.cumulative_title(audit, view, view.cumulative)
         picture, note = diagrams.cumulative_picture(view.cumulative), captions.cumulative_note(audit)
         return _pictured(title, note, picture, f"{label}cumulative difference. {title}")
-    flat = audit.verdict == "within" and len(parts) > 1
-    kind = "errors" if flat or pictures.small(parts) or pictures.crowded(parts) else "curve"
-    kind = "rare" if charts.is_rare(parts, view) else kind
-    shown = halves if kind == "errors" else ()
-    title = captions.parts_title(audit, view, parts, shown)
-    if kind == "errors":
-        label += "error by prediction. "
+    flat, rare = audit.verdict == "within" and len(parts) > 1, charts.is_rare(parts, view)
+    if not rare and (flat or pictures.small(parts) or pictures.crowded(parts)):
+        kind, what, shown = "errors", "error by prediction", halves
         picture = pictures.errors(parts, halves, view.histogram, bad, audit.materiality)
     else:
-        label += "predicted against observed. "
-        picture = pictures.curve(parts, view.histogram, bad, rare=kind == "rare")
+        kind, what, shown = "rare" if rare else "curve", "predicted against observed", ()
+        picture = pictures.curve(parts, view.histogram, bad, rare=rare)
+    title = captions.parts_title(audit, view, parts, shown)
     note = captions.parts_note(audit, kind, parts, shown)
-    return _pictured(title, note, picture, f"{label}{title}")
+    return _pictured(title, note, picture, f"{label}{what}. {title}")
 
 
 def _pair(audit: Audit) -> SimpleNamespace | None:
     """Draw two parameters that go together wrongly; else the evidence."""
     of = next(iter(audit.posterior), None)
     if of is None or of.points is None or of.stated is None or of.observed is None or not of.found:
-        return _chance(audit)
+        h = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
+        if h is None:
+            return None
+        title, note = captions.chance_title(h.reached, h.draws), captions.chance_note(audit)
+        return _pictured(title, note, h.picture, h.label, [charts.CHANCE])
     title, note = captions.pair_title(of), captions.pair_note(of)
     picture = pictures.pair(of.points, of.stated, of.observed[1])
     one, other = (f"{visible(each)}: true value less mean of draws" for each in of.names)
     return _pictured(title, note, picture._replace(of_x=one, of_y=other), f"{title} {note}")
 
 
-def _chance(audit: Audit) -> SimpleNamespace | None:
-    """Draw the evidence among that of the draws, of an audit in which no one event is looked at."""
-    h = _histogram(audit)
-    if h is None:
-        return None
-    title, note = captions.chance_title(h.reached, h.draws), captions.chance_note(audit)
-    return _pictured(title, note, h.picture, h.label, [charts.CHANCE])
-
-
-def _histogram(audit: Audit) -> SimpleNamespace | None:
-    h = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
-    if h is not None:
-        (h.drawing,) = charts.drawn(h.picture, h.label, [charts.CHANCE])
-    return h
-
-
 def _pictured(
     title: str, note: str, picture: Picture, label: str, sizes: Sequence[charts.Size] = charts.FIRST
 ) -> SimpleNamespace:
-    drawings = charts.drawn(picture, label, sizes)
-    return SimpleNamespace(
-        title=sentence(title), note=sentence(note), picture=picture, drawings=drawings
-    )
+    shown: dict[str, Any] = {"title": sentence(title), "note": sentence(note), "picture": picture}
+    return SimpleNamespace(**shown, drawings=charts.drawn(picture, label, sizes))
 
 
 def pictured(audit: Audit) -> list[tuple[str, Picture]]:
@@ -344,7 +322,10 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     """Return what a report says of an audit; ``told``: title, date and gate, for the first screen."""
     views = in_order(audit)
     sized = [view for view in views if view.low is not None]
-    listed, null = leading(sized, _LISTED), _histogram(audit)
+    listed = leading(sized, _LISTED)
+    null = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
+    if null is not None:
+        (null.drawing,) = charts.drawn(null.picture, null.label, [charts.CHANCE])
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
         "checks": (sorted(audit.checks, key=lambda check: not check.found), _check_row),
         "views": (sized, _view_row),
