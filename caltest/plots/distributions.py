@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
@@ -43,56 +43,28 @@ if TYPE_CHECKING:
 
 PITKind: TypeAlias = Literal["difference", "histogram", "coverage"]
 
-_BINS = 10
-
-
-class _Kind(NamedTuple):
-    """What is drawn of the shares of outcomes at or below all quantiles."""
-
-    x: Array
-    expected: Array
-    scale: Array  # that the band is a multiple of
-    values: Callable[[Array], Array]  # of shares (B, T)
-    names: tuple[str, str]
-    above: str
-
-
-def _histogram(bins: int) -> _Kind:
-    ones = np.ones(bins)
-    return _Kind(
-        (np.arange(bins) + 0.5) / bins,
-        ones,
-        ones,
-        lambda shares: bins * np.diff(shares, prepend=0.0, append=1.0).clip(min=0.0),
-        ("", ""),
-        "many at both ends: too narrow; many in the middle: too wide",
-    )
-
-
-_NAMES = {"difference": "PIT difference", "histogram": "PIT histogram", "coverage": "Coverage"}
-_RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank histogram"}
 _COVERED = np.arange(2, 100, 2) / 100
 _LOWER = np.round(STEPS * (1.0 - _COVERED) / 2.0).astype(int) - 1
 
-_KINDS: Mapping[str, _Kind] = {
-    "difference": _Kind(
-        LEVELS,
-        np.zeros(len(LEVELS)),
-        np.ones(len(LEVELS)),
-        lambda shares: LEVELS - shares,
-        ("level of the predicted quantile", "level − share of outcomes at or below it"),
+#: By kind: what it is called, its axes, and what a path on one side of its line means.
+_WORDS: Mapping[str, tuple[str, str, str, str]] = {
+    "difference": (
+        "PIT difference",
+        "level of the predicted quantile",
+        "level − share of outcomes at or below it",
         "above 0: outcomes are too few at or below the quantile, which is too low",
     ),
-    "histogram": _histogram(_BINS),
-    "coverage": _Kind(
-        _COVERED,
-        _COVERED,
-        np.sqrt(_COVERED * (1.0 - _COVERED)),
-        lambda shares: shares[:, STEPS - 2 - _LOWER] - shares[:, _LOWER],
-        ("stated probability of the central interval", "share of outcomes in it"),
+    "histogram": (
+        "PIT histogram", "", "", "many at both ends: too narrow; many in the middle: too wide",
+    ),
+    "coverage": (
+        "Coverage",
+        "stated probability of the central interval",
+        "share of outcomes in it",
         "below the line: intervals are too narrow",
     ),
-}
+}  # fmt: skip
+_RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank histogram"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,36 +199,41 @@ class PITDisplay(Display):
                 f"through the lens {view.label!r} there is an event; give one such as 'entry:mu', or "
                 "use caltest.ReliabilityDisplay."
             )
-        form, of, levels = PitKolmogorovSmirnov().given(view.rows), _KINDS[kind], LEVELS
-        if isinstance(form.law, Quantiles):
-            if kind != "difference":
-                raise InputError(
-                    f"kind is {kind!r}, and quantile forecasts state some levels only; give "
-                    "'difference'."
-                )
-            levels, zeros = form.law.levels, np.zeros(len(form.law.levels))
-            of = of._replace(x=levels, expected=zeros, scale=zeros + 1.0)
+        form = PitKolmogorovSmirnov().given(view.rows)
+        levels = x = form.law.levels if isinstance(form.law, Quantiles) else LEVELS
+        if levels is not LEVELS and kind != "difference":
+            raise InputError(
+                f"kind is {kind!r}, and quantile forecasts state some levels only; give 'difference'."
+            )
         form = replace(form, distance=np.asarray)  # type: ignore[call-arg]
         pool = getattr(form.law, "law", form.law)
-        if kind == "histogram":
+        expected, scale = np.zeros(len(x)), np.ones(len(x))
+        if kind == "coverage":
+            x = expected = _COVERED
+            scale = np.sqrt(x * (1.0 - x))
+        elif kind == "histogram":
             bins = bins_of_pit(pool)
-            of, levels = _histogram(bins), np.arange(1, bins) / bins
-            scores, total = PitScores(form.law, form.weights, bins), form.weights.sum()
+            x, expected, scale = (np.arange(bins) + 0.5) / bins, np.ones(bins), np.ones(bins)
+            scores, levels = PitScores(form.law, form.weights, bins), np.arange(1, bins) / bins
 
         def values(block: Array) -> Array:
             seen = view.outcomes(block)
             if kind == "histogram":
-                return of.values(levels + scores.sums(seen) / total)
+                below = levels + scores.sums(seen) / form.weights.sum()
+                return bins * np.asarray(np.diff(below, prepend=0.0, append=1.0)).clip(min=0.0)
             shares = form.of_labels(seen)
-            return of.values(LEVELS + shares) if levels is LEVELS else -shares
+            if kind == "difference":
+                return -np.asarray(shares)
+            shares = LEVELS + shares
+            return np.asarray(shares[:, STEPS - 2 - _LOWER] - shares[:, _LOWER])
 
         of_times = kind == "difference" and isinstance(pool, Survival)
         sampler, largest = whole.rows.sampler(seed_of(rng)), []
         for start in range(0, n_resamples, sampler.block):
             drawn = values(sampler.draw(start, min(start + sampler.block, n_resamples)))
-            largest.append((np.abs(drawn - of.expected) / of.scale).max(axis=1))
-        reach, x = of.scale * critical(np.concatenate(largest), alpha), of.x
-        expected, observed = of.expected, values(whole.labels[None])[0]
+            largest.append((np.abs(drawn - expected) / scale).max(axis=1))
+        reach = scale * critical(np.concatenate(largest), alpha)
+        observed = values(whole.labels[None])[0]
         if of_times:
             x, shares, more = observed_shares(pool, whole.labels, whole.rows.weights)
             expected, reach, observed = expected[: len(x)], more * reach[: len(x)], x - shares
@@ -274,9 +251,8 @@ class PITDisplay(Display):
     _size = 6.2, 4.6
 
     def _pictures(self) -> list[tuple[Any, ...]]:
-        of = _KINDS[self.kind]
+        name, along, up, above = _WORDS[self.kind]
         sure = f"{confidence_text(self.confidence)} of calibrated predictions stay inside"
-        (along, up), above, name = of.names, of.above, _NAMES[self.kind]
         if self.members is not None and self.kind != "coverage":
             along = "rank of the outcome, from 0, below all members, to 1, above all"
             name = _RANKS[name]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -65,20 +64,16 @@ class AuditDisplay(ResultDisplay):
     result: Audit
     _parts = ": one for each picture of the first screen"
 
-    @cached_property
-    def _found(self) -> list[tuple[Any, ...]]:
-        pictured = _printers.pictured(self.result)
-        return [(picture, lettering(title, 2 * canvas.CLAUSE)) for title, picture in pictured]
-
     def _grid(self) -> dict[str, Any]:
-        if not self._found:
+        found = self._pictures()
+        if not found:
             raise InputError("this audit has no picture: no event, and no draws, were looked at.")
-        rows = max(len(picture.y.marks) for picture, _ in self._found)
-        size = 5.6 * len(self._found), max(4.4, 1.6 + 0.34 * rows)
-        return {"mosaic": [list(range(len(self._found)))], "figsize": size}
+        size = 5.6 * len(found), max(4.4, 1.6 + 0.34 * max(len(each[0].y.marks) for each in found))
+        return {"mosaic": [list(range(len(found)))], "figsize": size}
 
     def _pictures(self) -> list[tuple[Any, ...]]:
-        return self._found
+        found = _printers.pictured(self.result)
+        return [(picture, lettering(title, 2 * canvas.CLAUSE)) for title, picture in found]
 
 
 # ------------------------------------------------------------------ the statistic
