@@ -285,7 +285,7 @@ def test_a_model_of_two_classes_and_axes():
     labels = np.array(["yes", "no"])[(LABELS == 0).astype(int)]
     display = caltest.ReliabilityDisplay.from_estimator(model, TWO, labels, rng=0, ax=ax)
     assert display.ax_ is ax
-    assert display.panels[0].predicted_label == "predicted probability of class yes"
+    assert display.panels[0].predicted_label == "predicted probability that the label is 'yes'"
 
 
 @pytest.mark.parametrize(

@@ -225,14 +225,14 @@ def test_default_lens_and_words():
     probs, labels = dirichlet(20, 3, 13), np.arange(20) % 3
     top = show(probs, labels)
     assert top.panels[0].title == "Top class"
-    assert top.axes_[0].get_ylabel() == "share that was right"
+    assert top.axes_[0].get_ylabel() == "share in which the top class is right"
     assert "predicted probability that the top class is right" in texts(top)
     binary = show(*SMALL)
-    assert binary.panels[0].predicted_label == "predicted probability of class 1"
+    assert binary.panels[0].predicted_label == "predicted probability that the label is class 1"
     frame = {"cat": probs[:, 0], "dog": probs[:, 1], "emu": probs[:, 2]}
     pd = pytest.importorskip("pandas")
     named = show(pd.DataFrame(frame), labels, lens="class:dog")
-    assert named.panels[0].observed_label == "share in class dog"
+    assert named.panels[0].observed_label == "share in which the label is 'dog'"
     assert named.panels[0].title == "Class dog"
 
 
@@ -337,8 +337,9 @@ def test_given_axes_of_several_panels_are_labelled():
 
     axes = plt.subplots(1, 2, layout="constrained")[1]
     display = draw(show(*SMALL, lens="classwise", ax=axes))
-    assert [ax.get_ylabel() for ax in display.axes_] == ["share in class 0", "share in class 1"]
-    assert "predicted probability of class 0" in texts(display)
+    labels = [f"share in which the label is class {k}" for k in (0, 1)]
+    assert [ax.get_ylabel() for ax in display.axes_] == labels
+    assert "predicted probability that the label is class 0" in texts(display)
 
 
 def bars_of(display):

@@ -19,13 +19,13 @@ from caltest.auditing.options import INTERSECTIONS, lenses_of_times
 from caltest.auditing.sizes import Design
 from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
-from caltest.data import Rows, Sample, sample
+from caltest.data import Sample, sample
 from caltest.data.containers import listed
 from caltest.data.labels import rates_by_class, says_no
 from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
-from caltest.laws import Predictive, Survival, recognised
+from caltest.laws import Predictive, Survival
 from caltest.laws.base import finite_table
 from caltest.lenses import Lens, Until, find_lens, lens_of, show
 from caltest.results import Result
@@ -190,7 +190,6 @@ def wholes_of(
     lens: str | Lens | None,
     default: str | None,
     counting: Mapping[str, Any],
-    numbers: bool = False,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
@@ -208,8 +207,6 @@ def wholes_of(
     for name, probs in given.items():
         with _about_model(name):
             law = sample_of_law(probs, labels, **counting)
-            if law is not None and not numbers:
-                raise InputError("these are distributions of numbers; give probabilities of classes.")
             if law and isinstance(law.rows.law, Survival) and not Design.of(law.rows, None).plain:
                 raise InputError(
                     "times are compared where rows are independent and count alike; leave weights and "
@@ -405,13 +402,11 @@ def compare(
     >>> {each.model: round(each.absolute[1], 2) for each in comparison.errors}
     {'naive_bayes': 0.15, 'platt_svm': 0.07}
     """
-    each = models.values() if isinstance(models, Mapping) else ()
-    laws = any(recognised(x.law if isinstance(x, Rows) else x) is not None for x in each)
-    measure = None if statistic is None else find_statistic(statistic)
+    measure: Any = None if statistic is None else find_statistic(statistic)
     counting = {"weights": weights, "clusters": clusters, "sampling_rates": sampling_rates}
     counting |= {"class_names": class_names, "logits": logits}
     usual = measure.default_lens if measure else None
-    wholes, found_lens = wholes_of(models, labels, lens, usual, counting, numbers=True)
+    wholes, found_lens = wholes_of(models, labels, lens, usual, counting)
     first = next(iter(wholes.values()))
     rows = first.rows
     count = None if rows.clusters is None else len(np.unique(rows.clusters))
@@ -425,7 +420,7 @@ def compare(
         if not isinstance(found_lens, Until):
             raise InputError("times are compared at a horizon; give a lens such as 'until:365'.")
         through = None
-    elif laws:
+    elif isinstance(rows.law, Predictive):
         outcomes = finite_table("the outcomes", labels).reshape(-1)
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
@@ -436,11 +431,9 @@ def compare(
     doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *first.rows.doubts)
     points, left_out = sizes_of(wholes, found_lens, groupings, intersections, confidence, outcomes)
     values = []
-    for name, whole in wholes.items():
+    for name, whole in wholes.items() if measure else ():
         with _about_model(name):
-            if measure is not None:
-                seen = show(whole.rows, through).sample(whole.labels)
-                values.append(value_of(measure, seen))
+            values.append(value_of(measure, show(whole.rows, through).sample(whole.labels)))
     notes: dict[str, list[str]] = {}
     for name, whole in wholes.items():
         for note in whole.rows.notes:

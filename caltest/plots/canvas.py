@@ -18,13 +18,15 @@ import numpy as np
 
 from caltest._arguments import anything, arguments, check_variable
 from caltest._visible import shown
+from caltest.auditing.views import View
 from caltest.data import Rows
 from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
-from caltest.lenses import ClassWise, Lens, TopK, TopLabel
+from caltest.lenses import Lens
 from caltest.lenses import event as event_of
 from caltest.pictures import BAD, LINEAR, OK, Mark, Picture
+from caltest.text.vocabulary import capital, lens_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +53,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "zero": {**DASHED, "zorder": 1},
     "line": {"color": BLUE, "linewidth": 1.6, "zorder": 3},
     "thin": {"color": FAINT, "linewidth": 0.9, "zorder": 3},
-    "curve": {"color": BLUE, "linewidth": 2.0, "zorder": 4},
     "band": {"color": WIDE_BAND, "linewidth": 0.8, "zorder": 1},
     "band band": {"color": WIDE_BAND, "linewidth": 7.0, "zorder": 1},
     "point band": {"color": NARROW_BAND, "linewidth": 0.8, "zorder": 2},
@@ -63,15 +64,11 @@ STYLES: dict[str, dict[str, Any]] = {
     "threshold": DASHED,
     "limit": {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (2, 2)), "zorder": 1},
     "level": {"color": FAINT, "linewidth": 1.3, "linestyle": (0, (1, 2))},
-    "between": {"color": NARROW_BAND, "alpha": 0.5, "linewidth": 0, "zorder": 0},
     "error": {"color": BLUE, "linewidth": 5.0, "zorder": 2},
     "value": {"marker": "|", "color": BLACK, "markersize": 13, "markeredgewidth": 1.8},
     "hollow": {"marker": "o", "markerfacecolor": "white", "markeredgecolor": FAINT, "zorder": 4},
     "found": {"color": VERMILION, "linewidth": 1.8, "zorder": 1},
     "wanted": {**DASHED, "color": VERMILION},
-    "line power": {"color": BLUE, "linewidth": 1.2, "zorder": 2},
-    "intervals power": {"color": BLUE, "linewidth": 1.0, "zorder": 3},
-    "points power": {"marker": "o", "color": BLUE},
     "intervals calibrated": {"color": FAINT, "zorder": 3},
     "points calibrated": {"marker": "D", "markerfacecolor": "white", "markeredgecolor": FAINT},
     **{
@@ -195,21 +192,11 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
 
     ``kept`` says that rows were sampled by their label, and all is among those that were kept.
     """
-    if isinstance(lens, TopLabel):
-        title, event, observed = "Top class", "that the top class is right", "that was right"
-    elif isinstance(lens, TopK):
-        inside = f"the label among the top {lens.k}"
-        title, event, observed = f"Top {lens.k}", f"of {inside}", f"with {inside}"
-    elif lens is not None and lens.of_numbers:
-        of = event_of(lens.label, rows)
-        title, event, observed = of[:1].upper() + of[1:], f"that {of}", f"in which {of}"
-    else:
-        name = rows.classes[1] if rows.classes else "class 1"
-        if not name.startswith("class ") and isinstance(lens, ClassWise | None):
-            name = f"class {name}"
-        title, event, observed = name[:1].upper() + name[1:], f"of {name}", f"in {name}"
-    shown, among = (f"{title}, rows kept", " among the rows kept") if kept else (title, "")
-    return shown, f"predicted probability {event}{among}", f"share {observed}{among}"
+    label, among = lens.label if lens else "canonical", " among the rows kept" if kept else ""
+    event = event_of(label, rows)
+    title = capital(lens_name(View(label, event, None, rows.n_samples)).removeprefix("the "))
+    of = f"predicted probability that {event}{among}", f"share in which {event}{among}"
+    return f"{title}{', rows kept' if kept else ''}", *of
 
 
 def lettering(text: str, most: int = NAME) -> str:

@@ -13,7 +13,7 @@ from caltest._numbers import confidence_text, counted, points
 from caltest._visible import quoted, visible
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
-from caltest.pictures import DIAGONAL, GRID, LINEAR, Mark, Picture, in_lines, told_apart
+from caltest.pictures import DIAGONAL, GRID, LINEAR, Mark, Picture, in_lines, told_apart, with_intervals
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, lettering
@@ -406,10 +406,10 @@ class PowerDisplay(ResultDisplay):
             label = f"power wanted, {result.power:g}"
             marks.append(Mark("line", "wanted", across, (result.power,) * 2, label=label))
         elif len(rows) > 1:
-            marks.append(Mark("area", "between", rows, low, high, "between the intervals"))
-            marks.append(Mark("line", "power", rows, shares))
-        marks.append(Mark("intervals", "power", rows, low, high))
-        marks.append(Mark("points", "power", rows, shares, label="rejected, 95% interval"))
+            marks.append(Mark("area", "band", rows, low, high, "between the intervals"))
+            marks.append(Mark("line", "line", rows, shares))
+        named = "rejected, 95% interval", ""
+        marks += with_intervals(rows, shares, low, high, np.zeros(len(rows)), named)
         asked = [(point.n, point.size, *point.size_interval) for point in every if point.size_interval]
         if asked:
             own, sizes, *ends = np.array(asked).T

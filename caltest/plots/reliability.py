@@ -253,30 +253,28 @@ class ReliabilityDisplay(PredictionsDisplay):
         every = " of all models" * bool(self.names) or " of all panels" * (len(self.panels) > 1)
         sure = f"{confidence_text(self.confidence)} band if calibrated:"
         together = f"{sure} all {point}s{every} together"
-        bands, curves, rows = [], [], []
-        outside = (
-            f"filled: {point} outside its band" if self.names else f"{point} outside the lighter band"
-        )
+        bands, curves, rows, outside = [], [], [], f"{point} outside the lighter band"
+        if self.names:
+            outside = f"filled: {point} outside its band"
         for k, panel in enumerate(panels):
-            rows.append(_rows(panel.scores, x, f"model {k}" if self.names else "bar"))
-            name = ", ".join([lettering(self.names[k]), *panel.measured]) if self.names else ""
-            if self.names:
-                bands.append(_band(panel, panel.simultaneous, f"model {k}", "" if k else together))
+            model = f"model {k}" if self.names else ""
+            rows.append(_rows(panel.scores, x, model or "bar"))
+            if model:
+                bands.append(_band(panel, panel.simultaneous, model, "" if k else together))
             else:
                 bands.append(_band(panel, panel.simultaneous, "band", together))
                 bands.append(_band(panel, panel.pointwise, "point band", f"{sure} each {point} alone"))
             line = (panel.predicted, panel.observed) if panel.line is None else panel.line
-            if self.names or (panel.line is not None and len(line[0]) > 1):
-                label = name or "isotonic regression"
-                curves.append(Mark("line", f"model {k}" if self.names else "curve", *line, label=label))
+            if model:
+                label = ", ".join([lettering(self.names[k]), *panel.measured])
+                curves.append(Mark("line", model, *line, label=label))
+            elif panel.line is not None and len(line[0]) > 1:
+                curves.append(Mark("line", "line", *line, label="isotonic regression"))
             marked = np.ones(len(panel.predicted), bool) if panel.in_points else _spread(panel, x)
             shown = panel.predicted[marked], panel.observed[marked], panel.outside[marked]
-            for mark in told_apart(*shown):
-                label = "" if self.names else point
-                if mark.style == BAD:
-                    label, outside = outside, "" if self.names else outside
-                style = f"model {k} {mark.style}" if self.names else mark.style
-                curves.append(mark._replace(style=style, label=label))
+            for mark in told_apart(*shown, labels=("" if self.names else point, outside)):
+                outside = "" if self.names and mark.style == BAD else outside
+                curves.append(mark._replace(style=f"{model} {mark.style}" if model else mark.style))
         diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
         labels = panels[0].predicted_label, panels[0].observed_label
         of = (f"{lettering(each, canvas.CLAUSE)}{scale.of_label}" for each in labels)

@@ -449,9 +449,8 @@ def _grid(audit: Audit) -> SimpleNamespace | None:
             return None
         mark = audit.story.mark(view)
         shown = mark.side or mark.far or mark.place in ("within", "pointless")
-        side = view.sign
         shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
-        kind = "within" if mark.place == "within" and not mark.side else f"{side}{shade}"
+        kind = "within" if mark.place == "within" and not mark.side else f"{view.sign}{shade}"
         words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
         return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
 
@@ -491,17 +490,16 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
 
 def _counts(view: View) -> tuple[str, str, str]:
     """Return how many events came and were expected, and the ratio with its limits."""
-    count = view.events
-    if count is None or count.expected is None or count.low is None or count.high is None:
-        return f"{count.observed:,.0f}" if count else "", "–", "–"
+    count: Any = view.events
+    if None in (count.expected, count.low, count.high):
+        return f"{count.observed:,.0f}", "–", "–"
     ratio = count.observed / max(count.expected, 1e-300)
     ends = f"{ratio:.2f} ({count.low:.2f} to {count.high:.2f})"
     return f"{count.observed:,.0f}", f"{count.expected:,.1f}", ends
 
 
 def _statistic(statistic: str) -> str:
-    short: str = name(words.KINDS.get(statistic, statistic)).short
-    return short
+    return str(name(words.KINDS.get(statistic, statistic)).short)
 
 
 def _check_row(check: Check, audit: Audit) -> SimpleNamespace:
