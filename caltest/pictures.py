@@ -30,7 +30,7 @@ _FAR = 2.5  # times the errors of interest: where an interval is cut off
 _SHOWN_ANYWAY = 1.5  # times the span that is needed
 _LEAST_SHARE = 1 / 3  # of an axis that both directions share
 
-_STEPS = tuple(round(lead * 10.0**power, 9) for power in range(-6, 3) for lead in (1.0, 2.0, 5.0))
+_STEPS = tuple(round(lead * 10.0**power, 9) for power in range(-6, 13) for lead in (1.0, 2.0, 5.0))
 _STRETCHED = (
     0.0001, 0.001, 0.01, 0.05, 0.2, 0.5, 0.8, 0.9, 0.95, 0.99, 0.999, 0.9999, 0.99999,
 )  # fmt: skip
@@ -192,8 +192,7 @@ def stretched_axis(values: Sequence[float]) -> Axis:
 
 def axis_of_rows(low: float, high: float) -> Axis:
     """Return a logarithmic axis of numbers of rows."""
-    steps = [k * 10.0**power for power in range(13) for k in (1.0, 2.0, 5.0)]
-    marks = tuple((each, f"{each:,.0f}") for each in steps if low <= each <= high)
+    marks = tuple((each, f"{each:,.0f}") for each in _STEPS if max(low, 1.0) <= each <= high)
     marks = marks if len(marks) > 1 else axis_between(low, high).marks
     return Axis(low, high, marks, NEAR_ZERO).thinned(7)
 

@@ -434,14 +434,10 @@ def compare(
     for name, whole in wholes.items() if measure else ():
         with _about_model(name):
             values.append(value_of(measure, show(whole.rows, through).sample(whole.labels)))
-    notes: dict[str, list[str]] = {}
-    for name, whole in wholes.items():
-        for note in whole.rows.notes:
-            notes.setdefault(note, []).append(name)
-    said = [
-        note if len(whose) == len(wholes) else f"{', '.join(whose)}: {note}"
-        for note, whose in notes.items()
-    ]
+    said = []
+    for note in dict.fromkeys(note for whole in wholes.values() for note in whole.rows.notes):
+        whose = [name for name, whole in wholes.items() if note in whole.rows.notes]
+        said.append(note if len(whose) == len(wholes) else f"{', '.join(whose)}: {note}")
     if not rows.are_alike:
         effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
         said.insert(0, f"Rows have weights: {effective}.")

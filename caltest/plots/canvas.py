@@ -175,13 +175,16 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
     width = ax.get_window_extent().width / ax.figure.dpi
     fitted = [textwrap.fill(line, max(int(width / _LETTER), 12)) for line in title]
     ax.set_title("\n".join(fitted), loc="left", size="medium", pad=6.0 - min([0.0, *above]))
-    if columns and ax.get_legend_handles_labels()[1]:
+    named = dict(zip(*reversed(ax.get_legend_handles_labels()), strict=True))  # each label once
+    if columns and named:
         from matplotlib.transforms import ScaledTranslation
 
         depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
         below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
         place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
-        ax.legend(**place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL)
+        ax.legend(
+            named.values(), named, **place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL
+        )
 
 
 # ------------------------------------------------------------------ letters

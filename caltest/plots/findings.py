@@ -157,13 +157,11 @@ class CertificateDisplay(ResultDisplay):
         y = pictures.axis_of_points(1.05 * min(-c.distance, *low), 1.05 * max(c.distance, *high))
         label = f"mean probability of each bin, {sure} band"
         marks = [Mark("area", "band", places, np.repeat(low, 2), np.repeat(high, 2), label), GRID]
-        named = set()
         for each in c.miscalibrated:  # of ties, from the first place to the last
             start = -np.interp(-each.low, -scores[::-1], -places[::-1])
             (_, too, _), ends = _SIDES[each.direction], (start, np.interp(each.high, scores, places))
-            label = "" if too in named else f"proved {too}"
-            marks.append(Mark("area", too, ends, np.full(2, y.low), np.full(2, y.high), label))
-            named.add(too)
+            upright = np.full(2, y.low), np.full(2, y.high)
+            marks.append(Mark("area", too, ends, *upright, f"proved {too}"))
         for sign in (-1.0, 1.0):
             label = f"±{distance} points" if sign > 0.0 else ""
             marks.append(Mark("line", "limit", (0.0, 1.0), np.full(2, sign * c.distance), label=label))
@@ -197,9 +195,7 @@ def _add_side(marks: pictures.Marks, axis: pictures.Axis, bound: SideBound) -> l
         marks.append(Mark("area", too, ends, np.full(2, axis.low), np.full(2, axis.high)))
         if place.somewhere_by > 0.0:
             marks.append(Mark("line", too, ends, ends + sign * place.somewhere_by, label=line))
-            line = ""
         marks.append(Mark("points", too, [place.predicted], [place.observed], label=title))
-        title = ""
     return said
 
 

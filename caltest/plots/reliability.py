@@ -15,7 +15,7 @@ from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass, intervals
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
-from caltest.pictures import BAD, DIAGONAL, GRID, LINEAR, Array, Axis, Mark, Picture, Scale, told_apart
+from caltest.pictures import DIAGONAL, GRID, LINEAR, Array, Axis, Mark, Picture, Scale, told_apart
 from caltest.plots import canvas
 from caltest.plots.canvas import PredictionsDisplay, lettering
 from caltest.plots.panel import Panel, panel_of, views_of
@@ -273,7 +273,6 @@ class ReliabilityDisplay(PredictionsDisplay):
             marked = np.ones(len(panel.predicted), bool) if panel.in_points else _spread(panel, x)
             shown = panel.predicted[marked], panel.observed[marked], panel.outside[marked]
             for mark in told_apart(*shown, labels=("" if self.names else point, outside)):
-                outside = "" if self.names and mark.style == BAD else outside
                 curves.append(mark._replace(style=f"{model} {mark.style}" if model else mark.style))
         diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
         labels = panels[0].predicted_label, panels[0].observed_label
