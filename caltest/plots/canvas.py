@@ -182,9 +182,8 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
         depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
         below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
         place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
-        ax.legend(
-            named.values(), named, **place, ncols=columns, columnspacing=1.2, borderaxespad=0.0, **SMALL
-        )
+        look = {"ncols": columns, "columnspacing": 1.2, "borderaxespad": 0.0, **SMALL}
+        ax.legend(named.values(), named, **place, **look)
 
 
 # ------------------------------------------------------------------ letters

@@ -272,8 +272,8 @@ class ReliabilityDisplay(PredictionsDisplay):
                 curves.append(Mark("line", "line", *line, label="isotonic regression"))
             marked = np.ones(len(panel.predicted), bool) if panel.in_points else _spread(panel, x)
             shown = panel.predicted[marked], panel.observed[marked], panel.outside[marked]
-            for mark in told_apart(*shown, labels=("" if self.names else point, outside)):
-                curves.append(mark._replace(style=f"{model} {mark.style}" if model else mark.style))
+            of_points = told_apart(*shown, labels=("" if model else point, outside))
+            curves += [mark._replace(style=f"{model} {mark.style}".strip()) for mark in of_points]
         diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
         labels = panels[0].predicted_label, panels[0].observed_label
         of = (f"{lettering(each, canvas.CLAUSE)}{scale.of_label}" for each in labels)
