@@ -75,7 +75,7 @@ STYLES: dict[str, dict[str, Any]] = {
         f"{kind} {side}": {"color": colour, **look}
         for side, colour in (("too high", VERMILION), ("too low", BLUE))
         for kind, look in (
-            ("area", {"alpha": 0.13, "linewidth": 0.6, "zorder": 0}),
+            ("area", {"alpha": 0.13, "linewidth": 0.0, "zorder": 0}),
             ("line", {"linewidth": 3.5, "solid_capstyle": "butt", "zorder": 5}),
             ("points", {"marker": "D", "markeredgecolor": BLACK, "markersize": 6.5, "zorder": 6}),
         )

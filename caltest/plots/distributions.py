@@ -263,11 +263,9 @@ class PITDisplay(Display):
             name = f"{name}, {self.lens.removesuffix('/distribution')}"
             above = above if self.lens.startswith("entry") else ""
         if self.kind == "histogram":
-            share, low, high = (
-                tuple(each / len(self.x)) for each in (self.values, self.low, self.high)
-            )
+            share, low, high = np.array([self.values, self.low, self.high]) / len(self.x)
             of_kind: Any = "pit" if self.members is None else "rank"
-            picture = pit_picture(PitHistogram(of_kind, share, low[0], high[0]), "outcomes")
+            picture = pit_picture(PitHistogram(of_kind, tuple(share), low[0], high[0]), "outcomes")
         elif self.kind == "coverage":
             axis = pictures.axis_of_probabilities([0.0, 1.0])
             band = Mark("area", "band", self.x, self.low, self.high, sure)
@@ -400,7 +398,6 @@ class SurvivalDisplay(Display):
             )
         at = float(law.marks(1)[0][-1]) if horizon is None else float(horizon)
         drawn: tuple[Any, ...]
-        common: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
         if kind == "horizon":
             time, event = law.until(law.seen)
             risk, found = law.risk(at), []
@@ -426,7 +423,7 @@ class SurvivalDisplay(Display):
                     raise InputError("fewer than five events are expected; draw kind='events'.")
                 others = np.array(c.predicted, float), np.array(c.kaplan_meier, float)
                 drawn = times, observed, observed, observed, others
-        return cls(kind, *drawn, **common).plot(ax)
+        return cls(kind, *drawn, at, confidence, law.n_samples).plot(ax)
 
     def _pictures(self) -> list[tuple[Any, ...]]:
         n = f"n = {self.n_samples:,}"
