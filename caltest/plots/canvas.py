@@ -196,7 +196,9 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
     """
     label, among = lens.label if lens else "canonical", " among the rows kept" if kept else ""
     event = event_of(label, rows)
-    title = capital(lens_name(View(label, event, None, rows.n_samples)).removeprefix("the "))
+    name = lens_name(View(label, event, None, rows.n_samples)).removeprefix("the ")
+    name = name.removeprefix("probability that the label is ")  # among the top 5
+    title = capital(event if lens is not None and lens.of_numbers else name)
     of = f"predicted probability that {event}{among}", f"share in which {event}{among}"
     return f"{title}{', rows kept' if kept else ''}", *of
 
