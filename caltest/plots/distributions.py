@@ -423,7 +423,8 @@ class SurvivalDisplay(Display):
                     raise InputError("fewer than five events are expected; draw kind='events'.")
                 others = np.array(c.predicted, float), np.array(c.kaplan_meier, float)
                 drawn = times, observed, observed, observed, others
-        return cls(kind, *drawn, at, confidence, law.n_samples).plot(ax)
+        about: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
+        return cls(kind, *drawn, **about).plot(ax)
 
     def _pictures(self) -> list[tuple[Any, ...]]:
         n = f"n = {self.n_samples:,}"
