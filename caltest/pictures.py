@@ -47,14 +47,9 @@ _RATIOS = (
 class Scale:
     """How an axis runs; ``forward`` gives places along it."""
 
-    words: str  #: What a label says of it.
+    words: str  #: What a label ends with.
     forward: Callable[[Any], Any]
     inverse: Callable[[Any], Any]
-
-    @property
-    def of_label(self) -> str:
-        """What a label of an axis ends with."""
-        return f", {self.words}" if self.words else ""
 
     def limits(self, values: Array) -> Limits:
         """Return the ends of an axis with room around values, of which those without place are none."""
@@ -102,13 +97,13 @@ def _log(values: Any) -> Any:
 
 
 LINEAR = Scale("", lambda values: np.asarray(values) + 0.0, lambda places: np.asarray(places) + 0.0)
-NEAR_ZERO = Scale("log scale", _log, lambda places: np.power(10.0, places))
+NEAR_ZERO = Scale(" (log scale)", _log, lambda places: np.power(10.0, places))
 NEAR_ONE = Scale(
-    "log scale of the distance to 1",
+    " (log scale of the distance to 1)",
     lambda values: -_log(1.0 - np.asarray(values)),
     lambda places: 1.0 - np.power(10.0, -np.asarray(places)),
 )
-STRETCHED = Scale("stretched towards the ends", logit, expit)
+STRETCHED = Scale(" (stretched towards the ends)", logit, expit)
 
 
 def scale_of(predicted: Array) -> Scale:
@@ -441,8 +436,7 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
         of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
     else:
         axis = _x_axis(parts, h, *x, *y, *lows, *highs)
-        if axis.scale is STRETCHED:
-            of_x += f" ({axis.scale.words})"
+        of_x += axis.scale.words
     marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
     marks += with_intervals(x, y, low, high, [part in shown for part in parts])
     marks.append(_rows_beneath(axis, h, parts))

@@ -237,7 +237,7 @@ class ReliabilityDisplay(PredictionsDisplay):
                 ax.get_legend().remove()
             figure, place = axes[0].figure, {"loc": "outside upper center", "ncols": min(3, len(axes))}
             figure.legend(named.values(), named, **place, **canvas.SMALL)
-            words = self._scale.of_label
+            words = self._scale.words
             figure.supxlabel(f"predicted probability of the class{words}", size="medium")
             figure.supylabel(f"share in the class{words}", size="medium")
 
@@ -276,7 +276,7 @@ class ReliabilityDisplay(PredictionsDisplay):
             curves += [mark._replace(style=f"{model} {mark.style}".strip()) for mark in of_points]
         diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
         labels = panels[0].predicted_label, panels[0].observed_label
-        of = (f"{lettering(each, canvas.CLAUSE)}{scale.of_label}" for each in labels)
+        of = (f"{lettering(each, canvas.CLAUSE)}{scale.words}" for each in labels)
         return Picture([*bands, GRID, diagonal, *curves, *rows], x, y, *of)
 
 
