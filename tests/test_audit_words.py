@@ -175,7 +175,7 @@ def test_classes_that_are_listed_are_named(wrong):
     )
     audit = replace(wrong, checks=found, views=(whole, *off), **alone)
     assert audit.worst == off[0]
-    assert "Also wrong on average: class 2 (predicted 30.0%, observed 45.0%)." in words.size(audit)
+    assert "Also wrong on average: class 2." in words.size(audit)
 
 
 def test_small_groups_are_called_too_small():
@@ -198,7 +198,7 @@ def test_all_rows_are_wrong_because_of_a_group():
     assert re.search(
         r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No mean "
         r"was found wrong in any other row of the larger groups: this group explains it\. Likely "
-        r"beyond your limit: (sex = F|age = old) \(predicted \S+, observed \S+\); (sex = F|age = old)",
+        r"beyond your limit: (sex = F|age = old); (sex = F|age = old)\.",
         text,
     )
 

@@ -389,9 +389,7 @@ What to do next
              all ranges are correct at once, with 95% confidence
   supposed   independent rows, and labels that were not used to fit the model
   bounds     in percentage points; the true error may be larger, and holds for some rows of a
-             range, not for their mean
-
-Note: One column, read as P(class 1)."""
+             range, not for their mean"""
 
 
 def test_the_summary():

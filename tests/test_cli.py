@@ -216,7 +216,6 @@ NOTED = {
     "no chance": ({"p": [0.0] + [0.5] * 59, "y": 1}, "",
         "had probability 0: that alone proves the model"),
     "rates": ({}, "--sampling-rate 1=0.5", "kept"),
-    "copies": ({"p": [0.1, 0.7] * 30}, "", "One column, read as P(class 1)."),
 }  # fmt: skip
 
 

@@ -265,7 +265,7 @@ def test_binary_columns_frames_and_names():
     found = quick({"a": frame, "b": frame[["p_cat", "p_ant", "p_bee"]]}, names)
     assert found.values[0] == pytest.approx(found.values[1])
     binary = quick({"a": TRUTH[:, 0], "b": TRUTH[:, 1].tolist()}, LABELS % 2)
-    assert binary.warnings == ("One column, read as P(class 1).",)
+    assert binary.warnings == ()
 
 
 REFUSED = [

@@ -171,8 +171,6 @@ caltest.test(…, 'cox') gives an exact one.
   tests      intercept 0 and slope 1: χ² = 0.014, 2 degrees of freedom, p = 0.993
              intercept 0 at slope 1: χ² = 0.008702, 1 degree of freedom, p = 0.926
              slope 1: χ² = 0.005295, 1 degree of freedom, p = 0.942
-
-Note: One column, read as P(class 1).
 """.splitlines()
 
 

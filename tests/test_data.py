@@ -152,7 +152,7 @@ def test_one_column_is_the_probability_of_class_1(probs, labels):
     checked = sample(probs, labels)
     np.testing.assert_array_equal(checked.rows.probs, np.column_stack([1 - ONE, ONE]))
     np.testing.assert_array_equal(checked.labels, [0, 1, 0, 1])
-    assert checked.rows.notes == ("One column, read as P(class 1).",)
+    assert checked.rows.notes == ()
     assert checked.rows.classes is None
 
 

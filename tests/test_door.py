@@ -417,7 +417,7 @@ def test_text_of_several_lines_is_text(tmp_path):
     (tmp_path / "a.csv").write_text('p,y,words\n.5,0,"a\nb\n"\n.5,1,"b, c\r\nc"\n')
     found, groups = read_with_groups(tmp_path / "a.csv", groups=["words"])
     assert found.labels.tolist() == [0, 1]
-    assert found.rows.notes == ("One column, read as P(class 1).",)
+    assert found.rows.notes == ()
     assert groups["words"].tolist() == ["a\nb\n", "b, c\r\nc"]
 
 

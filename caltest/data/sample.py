@@ -199,8 +199,6 @@ def sample(
     array([[0.9, 0.1],
            [0.2, 0.8],
            [0.4, 0.6]])
-    >>> checked.rows.notes
-    ('One column, read as P(class 1).',)
     """
     if rounding is not None and sampling_rates is not None:
         raise InputError(_WRONG["rounding"])
@@ -422,7 +420,6 @@ def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = Non
         rows[:, 1] = values.reshape(-1)
         rows[:, 0] = 1 - rows[:, 1]
         pair = table.names if table.names is not None and len(table.names) == 2 else None
-        notes.append("One column, read as P(class 1).")
         stated = None if stated is None else rows
         return {"law": Classes(rows, pair), "notes": tuple(notes), "stated": stated}
     sums = over_columns(np.add, values.astype(np.float64, copy=False))

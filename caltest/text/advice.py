@@ -134,8 +134,7 @@ def _recalibrate(audit: Audit, facts: Facts) -> str:
     by, low, high = map(number, facts["hazards"])
     return (
         f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) would expect as many "
-        "events "
-        "as came."
+        "events as came."
     )
 
 
@@ -216,40 +215,32 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "use": "Use the {stated} as they are, where average errors of up to {limit} do not "
     "matter{elsewhere}.",
     "limit for rare events": "Before you use the probabilities, audit again with a limit for rare "
-    "events: "
-    "a ratio alone, such as {ratio}.",
+    "events: a ratio alone, such as {ratio}.",
     "set a limit": "Decide how large an average error matters to you, and set that as the limit "
     "({materiality}). If this error matters, do not rely on {these} until they are corrected.",
     "avoid": _avoid,
     "averages": "Use the {stated}{where} where only averages matter: the average error is within your "
     "limit of {limit}. Elsewhere it could be larger: {more_rows}.",
     "open": "Whether the error{where} exceeds your limit of {limit} is not settled. Where that "
-    "would be "
-    "costly, do not rely on these {stated} until it is: {more_rows}.",
+    "would be costly, do not rely on these {stated} until it is: {more_rows}.",
     "not settled": "Not settled is not wrong: no error was found. If errors above {limit} would be "
-    "costly, "
-    "{more_rows}.",
+    "costly, {more_rows}.",
     "use up to": "Use the {stated} as they are where average errors up to {most} points do not "
-    "matter. If "
-    "smaller ones matter, audit again with {more}.",
+    "matter. If smaller ones matter, audit again with {more}.",
     "possible": "Average errors of up to {most} points remain possible {in_rows}, and larger ones "
-    "in parts "
-    "of the predictions. If that matters, audit again with {more}; a limit ({materiality}) tells "
-    "how many "
-    "are needed.",
+    "in parts of the predictions. If that matters, audit again with {more}; a limit ({materiality}) "
+    "tells how many are needed.",
     "no proof": "This does not prove calibration: an error may be too small for this many rows.",
     "read as": "Until then, read {view}{where} as one of about {share}.",
     "more draws": "p = {p} is close to {alpha}: another seed could change the verdict. Use more "
-    "resamples, "
-    "{draws}.",
+    "resamples, {draws}.",
     "watch": "Audit again when the {what} or its inputs change.",
     "again": "Then audit again on new rows, used neither to fit nor to recalibrate the model.",
     "simulate again": "Then check again, with new simulations.",
     # For who maintains the model.
     "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "
     "simulations and posterior have the same prior and the same likelihood: no recalibration can "
-    "repair "
-    "these.",
+    "repair these.",
     "zeros": _zeros,
     "look": f"{_MAINTAINER}look at the data of {{whose}} (labels, missing inputs, how they differ from "
     "others).",
@@ -259,8 +250,7 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "no fit": "no recalibration can be fitted to these rows, because they have one label only or the "
     "predictions separate the labels: check the labels.",
     "useless scores": "the predictions hardly separate events from non-events, or rank them the "
-    "wrong way "
-    "round, which recalibration cannot fix: check the labels and the inputs, and refit.",
+    "wrong way round, which recalibration cannot fix: check the labels and the inputs, and refit.",
     "recalibrate": _recalibrate,
     "nothing helps": _nothing_helps,
     "remedy": _remedy,

@@ -413,9 +413,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     for each in also:
         by_text[places.get(each.place, "Also wrong on average")].append(each)
     for text, some in by_text.items():
-        names = [
-            f"{sizes.whole_name(each.of, audit)} ({sizes.means(each.of)})" for each in some[:_MOST_TOLD]
-        ]
+        names = [sizes.whole_name(each.of, audit) for each in some[:_MOST_TOLD]]
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
             yield f"{text}: {'; '.join(names)}."
@@ -491,8 +489,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         if far.part.is_tied(far.of.rows):
             rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
         yield (
-            f"Of single parts of the predictions fewer rows tell less: an error of {size} in "
-            f"{rows} "
+            f"Of single parts of the predictions fewer rows tell less: an error of {size} in {rows} "
             "is not excluded."
         )
 
