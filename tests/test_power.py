@@ -207,3 +207,12 @@ def test_wrong_input(call, words):
     with pytest.raises(InputError, match=words) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_level_is_not_simulated_where_outcomes_cannot_be_drawn():
+    def model(n, rng):
+        y = rng.normal(size=n)
+        return caltest.predictive.Quantiles([0.25, 0.5, 0.75], np.tile([-0.7, 0.0, 0.7], (n, 1))), y
+
+    with pytest.raises(caltest.InputError, match="only their ranks can be drawn; leave it out"):
+        caltest.power(model, 20, n_datasets=2, under_null=True)

@@ -28,7 +28,7 @@ from caltest._arguments import (
 from caltest._parallel import Workers
 from caltest.data import Rows, sample
 from caltest.exceptions import Argument, InputError
-from caltest.laws import recognised
+from caltest.laws import Members, Quantiles, Survival, recognised
 from caltest.lenses import Lens
 from caltest.nulls import Null
 from caltest.planning.pilot import Model, Pilot, check_rows_drawn, described, drawn_by, find_model
@@ -51,6 +51,10 @@ _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a da
 #: Arguments of a test that is planned, and what its result says of it.
 _OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
 _OF_RESULTS = ("null", "guarantee", "alternative", "lens", "n_classes")
+_NO_OUTCOMES = (
+    "{argument} draws outcomes from the predictions, and of these only their ranks can be drawn; leave "
+    "it out: a test that is exact rejects at most alpha of calibrated models."
+)
 _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
 
 
@@ -379,6 +383,8 @@ class Simulator:
         falsely = False
         if self.under_null:
             law = recognised(probs)
+            if isinstance(law, Quantiles | Members | Survival):
+                raise InputError(_NO_OUTCOMES, argument="under_null")
             claimed = sample(probs, labels).rows if law is None else law
             drawn = claimed.sampler(child_seed(own, _CALIBRATED_LABELS)).draw(0, 1)[0]
             again = test(claimed, drawn, **self.options, rng=child_seed(own, _CALIBRATED_TEST))
