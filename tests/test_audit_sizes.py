@@ -418,7 +418,7 @@ def test_an_error_close_to_the_limit_needs_no_more_rows_than_there_are():
     assert view.rows_needed < view.rows
     assert audit.rows_needed is None
     text = " ".join(str(audit).split())
-    assert "The error of all rows may be beyond your limit; as estimated, it is " in text
+    assert "The error of all rows is not shown to be within your limit; as estimated, it is " in text
     assert sizes.settled(audit, view) == "close to the limit"
     assert replace(audit, pvalue=0.5).headline == (
         "Not shown to be within your limit of 2 points: all rows may be beyond it."

@@ -196,8 +196,9 @@ def test_names_of_columns_stay_as_they_are_in_rows_of_evidence():
 def test_all_rows_are_wrong_because_of_a_group():
     text = words.size(audits.binary(materiality=0.02))
     assert re.search(
-        r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? No mean "
-        r"was found wrong in any other row of the larger groups: this group explains it\. Likely "
+        r"Over all rows: predicted \S+, observed \S+, between \S+ and \S+ points too low .*? In the "
+        r"other rows of the larger groups no average "
+        r"was found wrong\. Likely "
         r"beyond your limit: (sex = F|age = old); (sex = F|age = old)\.",
         text,
     )
@@ -243,17 +244,17 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
         (
             lambda: audits.binary(-0.05, materiality=0.06),
             r"between 2\.\d and 8\.\d points too low .* were observed\. .*"
-            r"The error of sex = F, age = old may be beyond your limit; as estimated, it is "
-            r"5 points too low\. "
+            r"The error of sex = F, age = old is not shown to be within your limit; as estimated, "
+            r"it is 5 points too low\. "
             r"Shown to be within your limit: all rows; sex = M; sex = F; and 5 more\.$",
         ),
         (
             lambda: audits.audit(materiality=0.13),
-            r"The error of the top class where region is west may be beyond your limit; as estimat",
+            r"The error of the top class where region is west is not shown to be within your limit",
         ),
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.12),
-            r"The error of all rows may be beyond your limit; as estimated, it is ",
+            r"The error of all rows is not shown to be within your limit; as estimated, it is ",
         ),
     ],
 )
@@ -268,12 +269,12 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
     [
         (
             lambda: audits.binary(0.0, materiality=0.02),
-            r"^The average errors of all rows, of groups with enough rows, and of all other rows "
-            r"of each larger group are shown to be within 2 points\. If one were larger, we would "
+            r"^The average errors of all rows, of groups with enough rows, and of the rows "
+            r"outside each group are shown to be within 2 points\. If one were larger, we would "
             r"wrongly say this in at most 5% of cases\. "
             r"The largest error, as estimated, is that of "
             r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. "
-            r"Of single parts of the predictions fewer rows tell less: an error of up to \d\.\d points "
+            r"Narrower slices have fewer rows and tell less: an error of up to \d\.\d points "
             r"too low in one fifth of sex = F, age = old is not excluded\. "
             r"Too few rows to look at: region = east \(7 rows\)\.$",
         ),
@@ -647,4 +648,4 @@ def test_an_error_of_0_has_no_direction():
     view = made.unsettled[0]
     views = tuple(replace(v, observed=v.predicted + 1e-17) if v is view else v for v in made.views)
     said = words.size(replace(made, views=views))
-    assert "may be beyond your limit; as estimated, it is 0 points. " in said
+    assert "is not shown to be within your limit; as estimated, it is 0 points. " in said

@@ -149,7 +149,7 @@ def test_a_crossed_cell_that_an_audit_convicts_is_named():
     models = {"a": truth, "b": np.clip(truth + 0.15, 0.0, 1.0)}
     assert caltest.audit(truth, y, groups=groups, n_resamples=99, rng=0).rejected
     found = quick(models, y, None, groups=groups)
-    worst = found.story.steps[-1].facts["error"]
+    worst = next(each for each in found.story.others if each.kind == "error")
     assert (worst.kind, worst.side) == ("error", "under")
     assert worst.of.group == auditing.Group.of(region="W", product="lease")
     text, page = said(found), caltest.report.to_html(found)

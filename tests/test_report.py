@@ -241,7 +241,7 @@ def test_a_pass_is_never_shown_as_a_finding():
     [
         (
             lambda: audits.binary(-0.3),
-            "sex = F, age = old: too low in all five fifths",
+            "sex = F, age = old: too low in all five parts",
             "Dots: observed rate in each fifth of the predictions; ◆ proved wrong, ○ not.",
         ),
         (
@@ -257,7 +257,7 @@ def test_a_pass_is_never_shown_as_a_finding():
             "Dashed: your limit",
         ),
         (lambda: audits.rare(), "Shown too high in ", "events observed per 1,000 rows"),
-        (lambda: audits.audit(), "Class bird: too low in all ten tenths", "Dashed"),
+        (lambda: audits.audit(), "Class bird: too low in all ten parts", "Dashed"),
     ],
 )
 def test_the_title_of_the_picture_is_what_its_intervals_show(audit, title, note):
@@ -282,9 +282,9 @@ def test_titles_count_by_hand():
 
     low, high, none = (-0.02, -0.01), (0.01, 0.02), (-0.01, 0.01)
     for ends, title in (
-        ((low, low, none, none, none), "Shown too low in two of five fifths of the predictions."),
-        ((high,) * 5, "Too high in all five fifths of the predictions."),
-        ((high, none, none, none, low), "Shown too high in one, too low in one of five fifths"),
+        ((low, low, none, none, none), "Shown too low in two of five parts of the predictions."),
+        ((high,) * 5, "Too high in all five parts of the predictions."),
+        ((high, none, none, none, low), "Shown too high in one, too low in one of five parts"),
         ((high, high), "Too high in both halves of the predictions."),
         ((none,) * 10, "Too low overall; each tenth alone has too few rows to tell."),
         ((none,) * 10, "The lower half too low, the upper half too high, on average."),

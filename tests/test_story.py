@@ -95,7 +95,8 @@ CASES = {
     ),
     "an error whose interval reaches inside is likely": (
         (40_000, (2, 18), lambda p, g: -0.07 * (g["region"] == "w") * (g["product"] == "l"), BANK),
-        0.05, "likely", "region = w, product = l", None, r"\d points too low where region is w and",
+        0.05, "likely", "region = w, product = l", None,
+        r"\d percentage points too low where region is w and",
         "estimated to be beyond your limit of 5 points",
     ),
     "errors of opposite sign are both said": (

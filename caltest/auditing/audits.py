@@ -366,12 +366,10 @@ def audit(
     warnings += () if forgiven else impossible_labels(whole)
     by = options.materiality if of_classes else None
     overall = (view for view in views.values() if view.group is None and view.event)
-    if by and (below := [view.event for view in overall if view.predicted <= by]):
-        name = (called or "class 1") if two else below[0]
+    if by and two and any(view.predicted <= by for view in overall):
         warnings.append(
-            f"Your limit of {points(by)} is larger than the mean prediction of "
-            f"{name if len(below) == 1 else f'{len(below)} classes'}, so "
-            "it says nothing there: predicting 0 would be within it, too. For rare events give the "
+            f"Your limit of {points(by)} is larger than the mean prediction of {called or 'class 1'}, "
+            "so it says nothing there: predicting 0 would be within it, too. For rare events give the "
             f"limit as a ratio alone, for example {Argument('materiality_ratio', 1.25)}."
         )
     line = recalibration_of(whole) if two and p <= level and design.plain else None

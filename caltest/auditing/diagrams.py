@@ -312,7 +312,7 @@ _APART = 0.25  # of an axis: labels that do not touch
 def ticks(axis: Axis, limits: tuple[float, float] | None) -> tuple[tuple[float, str], ...]:
     """Return the labels of an axis, those of the limits first, and of others what has room beside them.
 
-    Limits that are close to each other have one label.
+    Limits that are close to each other are named in what stands above: here is the middle.
     """
     if limits is None:
         return axis.marks
@@ -320,7 +320,7 @@ def ticks(axis: Axis, limits: tuple[float, float] | None) -> tuple[tuple[float, 
     texts = [f"{end:.3g}×" if ratio else f"{100.0 * end:+.3g}".replace("-", "−") for end in limits]
     ends = tuple(zip(limits, texts, strict=True))
     if axis.at(limits[1]) - axis.at(limits[0]) < _APART:
-        ends = ((1.0 if ratio else 0.0, texts[1] if ratio else f"±{texts[1][1:]}"),)
+        ends = ((1.0, "1×") if ratio else (0.0, "0"),)
     others = axis.marks
     for end, _ in ends:
         others = tuple(each for each in others if abs(axis.at(each[0]) - axis.at(end)) >= _APART)

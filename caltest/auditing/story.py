@@ -51,6 +51,7 @@ def tell(audit: Audit) -> Story:
     if subject is not None and shown and subject.kind == "mean":
         means = [each for each in shown[1:] if each.kind == "mean"]
         held = [each for each in means if each.of.holds(subject.of)]
+        held = [each for each in held if each.far or not subject.far]
         whole = max(held, key=lambda each: each.of.rows, default=None)
         others = [each for each in means if each is not whole and _opposes(each, subject)]
         opposite = others[0] if others else None
@@ -328,6 +329,7 @@ def _steps(audit: Audit, story: Story) -> Steps:
         yield Step("read as", {"of": subject})
     if audit.impossible:
         yield Step("zeros")
+    yield from _rare_classes(audit, story)
     in_group = view is not None and view.group is not None
     if in_group or (view is None and not audit.impossible):
         yield Step("look", {"group": in_group})
@@ -391,6 +393,14 @@ def _rows(audit: Audit, story: Story) -> dict[str, Any]:
     return {"rows": rows, "times": times, "clusters": clusters, "far": times > _FAR_AWAY}
 
 
+def _rare_classes(audit: Audit, story: Story) -> Steps:
+    """Say for how many of several classes the limit says nothing, as it is above their rate."""
+    rare = [each.of for each in story.marks.values() if each.place == "pointless"]
+    rare = [of for of in rare if of.group is None and of.lens.startswith("class:")]
+    if rare:
+        yield Step("rare classes", {"count": len(rare)})
+
+
 def _close(audit: Audit) -> Steps:
     """Say if the p-value is so close to the level that other draws might lie on the other side."""
     best = min(audit.checks, key=lambda check: check.adjusted)
@@ -415,6 +425,7 @@ def _after_a_pass(audit: Audit, story: Story) -> Steps:
         yield Step("use up to", {"most": audit.at_most})
     else:
         yield Step("possible", {"most": audit.most_of_views})
+    yield from _rare_classes(audit, story)
     yield from _close(audit)
     yield Step("watch")
 
@@ -464,6 +475,7 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
             "rows": rows,
             "tenths": best.off_before > _STRIKING * abs(best.before),
             "about 0": not best.leaves,
+            "clear": best.clear,
             "failing": {each.name: each.after for each in failing[:1]},
             "stays": _stays(audit, story, best),
         },

@@ -162,10 +162,13 @@ class Comparison(Result):
         errors = {name: self._worst(name) for name in self.nearest}
         steps = [Step("use" if "worse" in kinds else "either", {"model": nearest})]
         least = min(self.errors[: len(self.names)], key=lambda each: getattr(each, self.loss)).model
-        if least != nearest and getattr(gap := self.gap(nearest, least), self.loss)[0] > 0.0:
-            steps.append(Step("weigh", {"gap": gap}))
-        what = {"error": "correct", "unproved": "audit"}[errors[nearest].kind]
-        steps.append(Step(what, {"error": errors[nearest]}))
+        beside = nearest if least != nearest else further[0]
+        predicts = least != nearest or "worse" not in kinds  # what the first step does not say
+        if predicts and getattr(gap := self.gap(beside, least), self.loss)[0] > 0.0:
+            steps.append(Step("weigh" if least != nearest else "predicts", {"gap": gap}))
+        alike = [nearest, *(each.of.model for each in gaps if each.kind == "alike")]
+        wrong = [name for name in alike if errors[name].kind == "error"]
+        steps.append(Step("correct", {"models": wrong}) if wrong else Step("audit"))
         return Story(
             {"worse": "better", "alike": "some" if "worse" in kinds else "alike"}[kinds[-1]],
             found="error" in [each.kind for each in errors.values()],
@@ -425,7 +428,12 @@ def compare(
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
-    beside = {**{str(name): own for name, own in models.items()}, "labels": labels, "weights": weights, "clusters": clusters}
+    beside = {
+        **{str(name): own for name, own in models.items()},
+        "labels": labels,
+        "weights": weights,
+        "clusters": clusters,
+    }
     columns = read_groups(groups, n_given, rows.places, **beside)
     groupings, afterwards = known_before(columns, first)
     doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *first.rows.doubts)

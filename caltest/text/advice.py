@@ -131,10 +131,10 @@ def _recalibrate(audit: Audit, facts: Facts) -> str:
     text = f"recalibrate the {'group' if facts['group'] else 'model'} on held-out rows."
     if facts["hazards"] is None:
         return text
-    by, low, high = map(number, facts["hazards"])
+    by, low, high = (number(each, 3) for each in facts["hazards"])
     return (
-        f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) would expect as many "
-        "events as came."
+        f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) match the number of events "
+        "observed."
     )
 
 
@@ -172,17 +172,18 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
         tried = f"{tried}, with {name}"
-    texts = [
-        f"{do} {tried}, it takes {brings}, and lowers the log loss by {best.gain:.2g} (standard error "
-        f"{best.gain_se:.1g})."
-    ]
+    loss = f"{best.gain:.2g} (standard error {best.gain_se:.1g})"
+    lowers = f"lowers the log loss{' of all rows' * (view.group is not None)} by {loss}"
+    if not facts["clear"]:
+        lowers = f"may lower the log loss or not: by {loss}"
+    texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
         texts.append(f"{words.capital(REMEDIES[other][many])} alone would leave {left}.")
     if stays := facts["stays"]:
         parts = [f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays]
         texts.append(
-            f"What stays beyond your limit, and has to be corrected apart: {words.listed(parts)}."
+            f"What stays beyond your limit needs a correction of its own: {words.listed(parts)}."
         )
     return " ".join([*texts, "These are estimates, not a test."])
 
@@ -197,6 +198,8 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "before": lambda _, facts: words.capital("; ".join(facts["do"])),
     "elsewhere": lambda _, facts: "; elsewhere, take the next steps" if facts["found"] else "",
     "materiality": lambda *_: str(Argument("materiality")),
+    "count": lambda _, facts: f"{facts['count']:,}",
+    "classes": lambda audit, _: f"{audit.n_classes:,}",
     "ratio": lambda *_: str(Argument("materiality_ratio", 1.25)),
     "most": lambda _, facts: outward_points(0.0, facts["most"])[1],
     "in_rows": lambda audit, _: "in groups" if audit.groups else "over all rows",
@@ -223,14 +226,16 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "limit of {limit}. Elsewhere it could be larger: {more_rows}.",
     "open": "Whether the error{where} exceeds your limit of {limit} is not settled. Where that "
     "would be costly, do not rely on these {stated} until it is: {more_rows}.",
-    "not settled": "Not settled is not wrong: no error was found. If errors above {limit} would be "
-    "costly, {more_rows}.",
+    "not settled": "Not settled is not wrong: no error was found. Before you rely on errors within "
+    "{limit}, {more_rows}.",
     "use up to": "Use the {stated} as they are where average errors up to {most} points do not "
     "matter. If smaller ones matter, audit again with {more}.",
     "possible": "Average errors of up to {most} points remain possible {in_rows}, and larger ones "
     "in parts of the predictions. If that matters, audit again with {more}; a limit ({materiality}) "
     "tells how many are needed.",
     "no proof": "This does not prove calibration: an error may be too small for this many rows.",
+    "rare classes": "For {count} of {classes} classes your limit is larger than what is predicted, so "
+    "that it says nothing there: audit again with a ratio alone, such as {ratio}.",
     "read as": "Until then, read {view}{where} as one of about {share}.",
     "more draws": "p = {p} is close to {alpha}: another seed could change the verdict. Use more "
     "resamples, {draws}.",

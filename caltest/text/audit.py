@@ -41,6 +41,7 @@ def chip(audit: Audit) -> tuple[str, str]:
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     small = "an error was found; on average it is too small to matter"
+    fine = "on average; no error was found"
     open_ = "an error was found; whether it is larger is not settled"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
@@ -49,7 +50,7 @@ def chip(audit: Audit) -> tuple[str, str]:
             f"Not shown to be within {own}",
             open_ if found else "not settled either way",
         ),
-        "within": (f"Within your limit of {own}", small if found else "no error was found"),
+        "within": (f"Within your limit of {own}", small if found else fine),
         "found": ("Error found", unlimited),
         "not found": ("No error found", "which does not prove calibration"),
     }[audit.verdict]
@@ -255,7 +256,8 @@ def unsettled(audit: Audit) -> list[str]:
         )
     if close := [*by_place["estimated"], *by_place["close"]]:
         size, name = sizes.estimated(close[0].error, close[0].lens), sizes.whole_name(close[0], audit)
-        texts.append(f"The error of {name} may be beyond your limit; as estimated, it is {size}.")
+        may = "may be beyond" if by_place["estimated"] else "is not shown to be within"
+        texts.append(f"The error of {name} {may} your limit; as estimated, it is {size}.")
     for each in story.dropped:
         most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
@@ -351,14 +353,9 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
-    if view.events is not None:
-        events = (
-            f"{counted(round(view.events.observed), 'event')} came in {rows} while they were followed"
-        )
-        if view.events.expected is not None:
-            events += f"; {view.events.expected:,.0f} were expected in that time"
-        events += "."
-    elif words.is_stated(view.lens):
+    if view.events is not None:  # which are of all that was followed, and not of the horizon alone
+        return f"{text}: {sizes.interval(view, audit.confidence)}."
+    if words.is_stated(view.lens):
         place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
         outcomes = words.outcomes_called(audit)
         events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
@@ -404,7 +401,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         rows = "Over all rows" if whole.of.group is None else capital(where(whole.of.group).strip())
         yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit.confidence)}."
     if story.explains:
-        yield "No mean was found wrong in any other row of the larger groups: this group explains it."
+        yield "In the other rows of the larger groups no average was found wrong."
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
@@ -460,11 +457,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     own, several = limit(audit), len(audit.views) > 1
     few = any(each.rows for each in audit.skipped)
     groups = "groups with enough rows" if few else "groups"
-    left = (
-        f", of {groups}, and of all other rows of each larger group"
-        if audit.rests
-        else f" and {groups}"
-    )
+    left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
     every = f"The average errors of all rows{left} are" if several else "The average error is"
     larger = "If one were" if several else "If it were"
     about = "at most" if audit.exact_intervals else "about"
@@ -489,7 +482,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         if far.part.is_tied(far.of.rows):
             rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
         yield (
-            f"Of single parts of the predictions fewer rows tell less: an error of {size} in {rows} "
+            f"Narrower slices have fewer rows and tell less: an error of {size} in {rows} "
             "is not excluded."
         )
 
@@ -707,7 +700,7 @@ def _table(audit: Audit) -> list[str]:
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     if audit.limit and len(widths) < len(columns):
         lines.append(
-            f"  What is within the limit is decided by the {alone} interval of each mean alone."
+            f"  Within: the {alone} interval of a mean alone is inside; beyond: the one shown is not."
         )
     more = len(sized) - len(views)
     lines += [f"  and {more:,} more, in {Argument('to_frame()', shell='--report')}"] if more > 0 else []

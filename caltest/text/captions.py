@@ -180,7 +180,7 @@ def _about(audit: Audit, view: View) -> str:
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
     """Return what a picture of parts shows, from their intervals."""
     one, several = _noun(parts)
-    whole = f"{many(len(parts))} {several} of the predictions"
+    whole = f"{many(len(parts))} parts of the predictions"
     sides = [side(audit, part) for part in parts]
     high, low = sides.count("too high"), sides.count("too low")
     if len(parts) <= 1:
@@ -192,9 +192,9 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         text = f"shown too high in {many(high)}, too low in {many(low)} of {whole}."
     elif high or low:
         way, count = ("too high", high) if high else ("too low", low)
-        every = "both" if len(parts) == 2 else f"all {many(len(parts))}"
+        every = f"both {several}" if len(parts) == 2 else f"all {many(len(parts))} parts"
         if count == len(parts):
-            text = f"{way} in {every} {several} of the predictions."
+            text = f"{way} in {every} of the predictions."
         else:
             text = f"shown {way} in {many(count)} of {whole}."
     else:
@@ -371,9 +371,9 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
     sure, own = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
     text = (
         f"Thin bars: {_kind(audit)} intervals, all correct together, {sure} confidence; thick: "
-        "each alone"
+        f"each alone, {own}."
     )
-    text += f", {own}, which decides what is within your limit." if audit.limit else f", {own}."
+    text += " Beyond your limit: thin bar outside it; within: thick bar inside." if audit.limit else ""
     text = f"{text} {members_note(audit)}".strip()
     text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text

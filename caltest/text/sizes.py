@@ -240,4 +240,4 @@ PLACES = {
 def settled(audit: Audit, of: View | Rest) -> str:
     """Return whether a mean is shown to be within the limit, and if not, what would show it."""
     place = audit.story.mark(of).place
-    return f"needs {about(of.rows_needed or 0)} in all" if place == "few" else PLACES[place]
+    return f"needs {about(of.rows_needed or 0)} such rows" if place == "few" else PLACES[place]

@@ -28,7 +28,7 @@ from caltest.nulls import GUARANTEES
 from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, told_apart
 from caltest.spelling import alike
 from caltest.text import filled, width
-from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, subject, where
+from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, listed, subject, where
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
     from caltest.auditing.plan_rows import AuditPlan, PlannedView
@@ -236,6 +236,7 @@ def comparison(c: Comparison) -> str:
             (group_name(each.group), *cells(each), gap(each, lead[0], "absolute"), f"{each.rows:,}")
             for each in c.errors[len(lead) :]
         ],
+        listed=lambda models: listed(names[each] for each in models),
         place=lambda each: where(each.group) or " overall",
         probability=subject(View(c.probability, c.event, None, c.n_samples)),
         loss=_LOSSES[c.loss],
