@@ -119,6 +119,16 @@ def test_an_estimate():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("n", [400, MANY])
+def test_a_variance_given_as_standard_deviation_is_noted(tmp_path, n):
+    rows = frame(n)[["forecast", "squared", "demand"]]
+    path = save(rows, tmp_path / "squared.parquet")
+    wrong = ["--label", "demand", "--mean", "forecast", "--sd", "squared", "--resamples", 39]
+    found = result_of(path, *wrong, "--lens", "quantile:0.9", "--statistic", "citl")
+    assert any("give them as variance" in note for note in found["warnings"])
+
+
+@pytest.mark.slow
 def test_many_rows_are_read_in_one_pass_through_a_lens():
     rows = pq.read_table("many.parquet").to_pandas()
     predicted = Normal(rows["forecast"], sd=rows["error"])

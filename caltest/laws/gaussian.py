@@ -181,6 +181,10 @@ class GaussianPredictions(Shaped):
 # ------------------------------------------------------------------ normal, by its spread
 
 
+_FITS = (0.8, 1.25)  # of a mean square that is 1 where units fit
+_AMISS = (0.25, 4.0)
+
+
 @arguments()
 class Normal(GaussianPredictions):
     """Predictions that are normal distributions, as mean and standard deviation.
@@ -225,6 +229,7 @@ class Normal(GaussianPredictions):
             which = "neither" if sd is None else "both"
             text = f"{which} of {{sd}} and {{variance}} given; give one of them."
             raise InputError(text, sd=Argument("sd", ...), variance=Argument("variance", ...))
+        self._states = "variance" if sd is None else "sd"
         if sd is not None:
             do = "standard deviations above 0 whose squares are numbers, and the mean first"
             spread, size = finite_table("sd", sd, do, low=1e-150, high=1e150), np.shape(mean)
@@ -242,6 +247,23 @@ class Normal(GaussianPredictions):
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
         self.given = named
+
+    def remarks(self, outcomes: Array) -> tuple[str, ...]:
+        """Say so where the spread looks like its square, or its root."""
+        if self.dimension is not None:
+            return ()
+        sd, errors = self.factors[:, 0, 0], outcomes - self.mean
+        other = sd**0.5 if self._states == "sd" else sd**2
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
+            as_stated, as_other = (float(np.mean((errors / each) ** 2)) for each in (sd, other))
+        if _AMISS[0] <= as_stated <= _AMISS[1] or not _FITS[0] <= as_other <= _FITS[1]:
+            return ()
+        meant = "variances" if self._states == "sd" else "standard deviations"
+        instead = "variance" if self._states == "sd" else "sd"
+        return (
+            f"Squared errors fit the values of {self._states} if these are {meant}: if so, give them "
+            f"as {instead}.",
+        )
 
 
 # ------------------------------------------------------------------ ensemble
