@@ -357,7 +357,7 @@ Largest error of a mean: true: none proved, the clearest −1.2 points overall (
 sharp: about 19 points too high overall (8.0 to 30.9).
 
   model  off by (95%)        mean error            more than true (about)
-  true   14.0 (0.0 to 30.1)  −1.2 (−12.2 to 10.7)  best
+  true   14.0 (0.0 to 30.1)  −1.2 (−12.2 to 10.7)  nearest
   sharp  19.7 (1.0 to 39.6)  +19.0 (8.0 to 30.9)   +5.7 (−14.4 to 27.2)
 """
 

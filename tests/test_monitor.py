@@ -302,7 +302,7 @@ def test_what_is_wrong_is_found_and_where_and_since_when():
     assert state.date_of(worst.since) in ("2026-05-05", "2026-05-06")
     text, page = said(state), state._page()
     assert text.startswith(
-        f"ALARM, since {state.alarm_date} (row {state.alarm_row:,}). Predictions have "
+        f"ALARM, raised at row {state.alarm_row:,} ({state.alarm_date}). Predictions have "
     )
     assert re.search(r"have become .*about \d+ points too low where region is north\.", page.headline)
     assert "Odds against the model: more than a billion to 1; alarm at 20 to 1; p < 1e-9, valid" in text

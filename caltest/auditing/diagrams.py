@@ -278,13 +278,14 @@ def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
     return Picture(marks, x, y, of_x, f"share of {outcomes}")
 
 
-def coverage_of(audit: Audit, view: View) -> list[View]:
-    """Return the intervals or quantiles of the same numbers and rows as a view."""
+def coverage_of(audit: Audit, view: View, lead: View) -> list[View]:
+    """Return the intervals or quantiles of the same numbers and rows as a view: what leads is one."""
     entry, _ = within(view.lens)
     here = (each for each in audit.views if each.low is not None and each.group == view.group)
     beside = [each for each in here if within(each.lens)[0] == entry]
-    intervals = [each for each in beside if within(each.lens)[1].startswith("interval:")]
-    return sorted(intervals if len(intervals) > 1 else beside, key=lambda each: each.predicted or 0.0)
+    kind = "quantile:" if within(lead.lens)[1].startswith("quantile:") else "interval:"
+    alike = [each for each in beside if within(each.lens)[1].startswith(kind)]
+    return sorted(alike if len(alike) > 1 else beside, key=lambda each: each.predicted or 0.0)
 
 
 def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str) -> Picture:
@@ -295,11 +296,12 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
     bad = [each in shown for each in views]
     marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
     marks += pictures.with_intervals(x, y, low, high, bad)
-    of_x, of_y = "stated probability", "observed share"
-    if all(":interval:" in f":{view.lens.split('/')[-1]}" for view in views):
+    of_x, of_y, above, below = "stated level", f"share of {outcomes} at or below", "high", "low"
+    if all(within(view.lens)[1].startswith("interval:") for view in views):
         of_x, of_y = "stated probability of the interval", f"share of {outcomes} in it"
-        marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too wide"))
-        marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too narrow"))
+        above, below = "wide", "narrow"
+    marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), f"above: too {above}"))
+    marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), f"below: too {below}"))
     return Picture(marks, axis, axis, of_x, of_y)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
@@ -245,6 +246,12 @@ class PitHistogram:
         if self.low is None or self.high is None:
             return (False,) * len(self.share)
         return tuple(not self.low <= each <= self.high for each in self.share)
+
+    @property
+    def above(self) -> tuple[int, ...]:
+        """The bins with more rows than the band allows."""
+        most = math.inf if self.high is None else self.high
+        return tuple(place for place, each in enumerate(self.share) if each > most)
 
 
 @dataclass(frozen=True)

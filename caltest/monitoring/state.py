@@ -257,7 +257,7 @@ class MonitorState(Result):
             whole=next((each for each in sided if each.of.column is None), None),
             opposite=next((each for each in sided if each.side != subject.side), None),
             others=tuple(others),
-            steps=(Step("look", since), Step("correct"), Step("begin")),
+            steps=(Step("avoid"), Step("look", since), Step("correct"), Step("begin")),
         )
 
     @property

@@ -135,10 +135,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         outcomes = vocabulary.outcomes_called(audit)
         title = captions.levels_title(audit, whole, whole.cumulative)
         if whole.pit is not None:
+            title = captions.pit_title(audit, whole, whole.pit)
             picture = diagrams.pit_picture(whole.pit, outcomes)
             note = captions.pit_note(audit, whole.pit)
         else:
-            stated, note = diagrams.coverage_of(audit, whole), captions.coverage_note(audit)
+            stated, note = diagrams.coverage_of(audit, whole, view), captions.coverage_note(audit)
             wrong = [each for each in stated if mark(each).side]
             picture = diagrams.coverage_picture(stated, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")

@@ -194,6 +194,7 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "stated": _stated,
     "more_rows": _more_rows,
     "more": _more,
+    "outcomes": lambda audit, _: words.outcomes_called(audit),
     "limit": lambda audit, _: str(words.limit(audit)),
     "before": lambda _, facts: words.capital("; ".join(facts["do"])),
     "elsewhere": lambda _, facts: "; elsewhere, take the next steps" if facts["found"] else "",
@@ -247,8 +248,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "simulations and posterior have the same prior and the same likelihood: no recalibration can "
     "repair these.",
     "zeros": _zeros,
-    "look": f"{_MAINTAINER}look at the data of {{whose}} (labels, missing inputs, how they differ from "
-    "others).",
+    "look": f"{_MAINTAINER}look at the data of {{whose}} ({{outcomes}}, missing inputs, how they "
+    "differ from others).",
     "correct": _correct,
     "dependence": "correct how the members of {pair} go together, on held-out rows; reordering them as "
     "past outcomes were ordered is one way.",

@@ -273,6 +273,11 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
         peak = least if lower else most
         few, tail = "many" if (peak < 0.5) == lower else "few", "below" if peak < 0.5 else "above"
         text = f"too {few} {outcomes} {tail} the {_level(peak)} quantile."
+    return _named(view, text)
+
+
+def _named(view: View, text: str) -> str:
+    """Return a title of a picture of numbers, with the entry and the group that it is of."""
     names = [visible(entry)] if (entry := within(view.lens)[0]) else []
     names += [group_name(view.group)] if view.group else []
     return f"{', '.join(names)}: {text}" if names else capital(text)
@@ -283,6 +288,19 @@ def _level(share: float) -> str:
 
 
 _LOW = 0.25  # a level below which quantiles are called low
+
+
+def pit_title(audit: Audit, view: View, drawn: PitHistogram) -> str:
+    """Return what a histogram of PITs or ranks shows: where too many outcomes lie, if bars prove it."""
+    outcomes, last = outcomes_called(audit), len(drawn.share) - 1
+    ends = [name for end, name in ((0, "low"), (last, "high")) if end in drawn.above]
+    if ends:
+        text = f"too many {outcomes} at {'both ends' if ends[1:] else f'the {ends[0]} end'}."
+    elif drawn.above:
+        text = f"too many {outcomes} in the middle."
+    else:
+        text = "no bar alone shows an error." if audit.story.found else "no error was found."
+    return _named(view, text)
 
 
 def pit_note(audit: Audit, drawn: PitHistogram) -> str:

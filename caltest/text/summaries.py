@@ -200,7 +200,7 @@ def comparison(c: Comparison) -> str:
 
     def gap(each: ModelError, best: str, kind: str, unit: float = 0.01) -> str:
         if each.model == best:
-            return "best" if each in ranked else "–"
+            return "nearest" if each in ranked else "–"
         return in_units(getattr(c.gap(each.model, best, each.group), kind), "+", "", unit)
 
     def cells(each: ModelError) -> tuple[str, ...]:
@@ -517,7 +517,8 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
         ends[1:], error, bad
     )
     unit = "events per 100 rows" if state.evidence[0].kind == "count" else "points"
-    title = f"Error in every batch, limits hold for all of them together: {state.periods[0].event}"
+    alone = "" if bad.any() else "; a single one may have too few rows to show it"
+    title = f"Error in every batch, with limits for all together{alone}: {state.periods[0].event}"
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
     return [*found, _then_and_now(state, state.worst)]
 
