@@ -308,7 +308,7 @@ def test_what_is_wrong_is_found_and_where_and_since_when():
     assert "Odds against the model: more than a billion to 1; alarm at 20 to 1; p < 1e-9, valid" in text
     assert len(page.steps) == 4
     assert "The start is an estimate" in page.steps[1]
-    assert "Do not test the same rows again" in page.steps[2]
+    assert "Do not test the same rows again" in page.steps[3]
     assert "model risk 2.1" in text
     assert "10^" not in text + repr(state)
     assert len(state.summary().splitlines()) <= 40
