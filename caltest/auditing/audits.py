@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
-from caltest._numbers import points
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing import options as usual
@@ -364,14 +363,6 @@ def audit(
     if found.few is not None and found.few.any():
         warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    by = options.materiality if of_classes else None
-    overall = (view for view in views.values() if view.group is None and view.event)
-    if by and two and any(view.predicted <= by for view in overall):
-        warnings.append(
-            f"Your limit of {points(by)} is larger than the mean prediction of {called or 'class 1'}, "
-            "so it says nothing there: predicting 0 would be within it, too. For rare events give the "
-            f"limit as a ratio alone, for example {Argument('materiality_ratio', 1.25)}."
-        )
     line = recalibration_of(whole) if two and p <= level and design.plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
@@ -418,7 +409,10 @@ def audit(
     if not audited.rejected or look is None or audited.usual is None:
         return audited
     shown = {each.of.key: by_key[each.of.key] for each in audited.story.named if each.kind == "mean"}
-    return replace(audited, remedies=remedies(whole, look, shown, options.limit, options.seed))
+    unshown = sorted(set(by_key) - set(shown), key=lambda key: -by_key[key].n_rows)
+    others = {key: by_key[key] for key in unshown if by_key[key].event is not None}
+    tried = remedies(whole, look, shown, others, options.limit, options.seed)
+    return replace(audited, remedies=tried)
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:

@@ -224,7 +224,7 @@ def _widening(
         times = np.sort(np.where(over == 0.0, 0.0, over / room))
     ranks = np.ceil(_STATED * n), binom.ppf(level / 2, n, _STATED), 1 + binom.isf(level / 2, n, _STATED)
     factor, *ends = (float(times[int(min(max(rank, 1), n)) - 1]) for rank in ranks)
-    if not np.isfinite(factor):
+    if not np.isfinite(factor) or max(ranks) > n:  # so few rows do not bound it
         return None, None, None
     return factor, *(ends if plain else (None, None))
 
@@ -271,8 +271,8 @@ class Remedy:
     rows
         How many rows were tried.
     left
-        Of every view that is known to be wrong: its lens and group, what is predicted then, and the
-        mean error that stays, as estimated.
+        Of every view that is known to be wrong, or that it moves beyond the limit: its lens and group,
+        what is predicted then, and the mean error that stays, as estimated.
     excess
         The largest of these that is beyond the limit; 0 without one.
     chosen
@@ -307,7 +307,12 @@ class Remedy:
 
 
 def remedies(
-    whole: Sample, about: Look, shown: Mapping[Any, Look], limit: Limit, seed: int
+    whole: Sample,
+    about: Look,
+    shown: Mapping[Any, Look],
+    others: Mapping[Any, Look],
+    limit: Limit,
+    seed: int,
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
@@ -324,6 +329,8 @@ def remedies(
         What the advice is about.
     shown
         What is known to be wrong on average, by the key of its view.
+    others
+        What is not: it counts where a remedy moves its mean beyond the limit.
     limit
         The mean error that matters.
     seed
@@ -340,7 +347,8 @@ def remedies(
     numbers = np.unique(units, return_inverse=True)[1]
     fold = (stream.permutation(numbers.max() + 1) % _FOLDS)[numbers]
     some = dict(islice(shown.items(), _MOST_LEFT))
-    trial = _Trial(rows, labels, fold, numbers, about, some, places, limit)
+    beside = dict(islice(others.items(), _MOST_LEFT))
+    trial = _Trial(rows, labels, fold, numbers, about, some, beside, places, limit)
     few = rows.n_classes <= _MOST_ISOTONIC
     kinds = [kind for kind in KINDS if few or kind not in ("isotonic", "order")]
     apart = about.places is not None and trial.member(about).sum() >= _FEWEST
@@ -363,6 +371,7 @@ class _Trial:
     unit: Labels
     about: Look
     shown: Mapping[Any, Look]
+    others: Mapping[Any, Look]
     places: Labels  # of these rows among all
     limit: Limit
 
@@ -380,14 +389,24 @@ class _Trial:
         return view.rows.probs[:, 1], view.labels, w
 
     def left(self, probs: Array) -> tuple[tuple[tuple[Any, float, float], ...], float]:
-        """Return what is predicted where means are wrong, the errors, and the largest beyond."""
-        found = []
-        for key, look in self.shown.items():
-            scores, labels, w = self.through(look, probs)
-            total = max(float(w.sum()), np.finfo(float).tiny)
-            found.append((key, float(w @ scores) / total, float(w @ (scores - labels)) / total))
+        """Return what is predicted where means are wrong, the errors, and the largest beyond.
+
+        Of means that were not: those that would be beyond the limit if they had no error before.
+        """
+        found = [(key, *self.mean_of(look, probs)) for key, look in self.shown.items()]
+        for key, look in self.others.items():
+            mean, error = self.mean_of(look, probs)
+            moved = mean - self.mean_of(look, self.rows.probs)[0]
+            if self.limit.exceeded(mean, moved) and self.limit.exceeded(mean, error):
+                found.append((key, mean, error))
         beyond = [abs(error) for _, mean, error in found if self.limit.exceeded(mean, error)]
         return tuple(found), max(beyond, default=0.0)
+
+    def mean_of(self, look: Look, probs: Array) -> tuple[float, float]:
+        """Return what is predicted on average, and its error."""
+        scores, labels, w = self.through(look, probs)
+        total = max(float(w.sum()), np.finfo(float).tiny)
+        return float(w @ scores) / total, float(w @ (scores - labels)) / total
 
     def mean(self, values: Array, weights: Array | None = None) -> tuple[float, float]:
         """Return the weighted mean and its standard error, over clusters."""

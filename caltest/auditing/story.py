@@ -205,7 +205,7 @@ def _without_direction(audit: Audit) -> Finding | None:
     views = [view for view in views if explains_zeros(audit, view)]
     views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
     if audit.tolerance is not None and views:
-        view: Any = max(views, key=lambda view: abs(view.error or 0.0))
+        view: Any = max(views, key=lambda view: (view.rows, abs(view.error or 0.0)))
         return Finding("average" if finds_mean(audit, view) else "some", view)
     means = [view for view in views if finds_mean(audit, view)] if audit.n_classes == 2 else []
     shaped = [view for view in views if view.shape]
@@ -367,11 +367,16 @@ def _use(audit: Audit, story: Story) -> Steps:
             inside = view is not None and bool(view.inside)
             yield Step("averages" if inside else "open", rows | _rows(audit, story))
     else:
-        far = [e for e in story.named if e.kind == "mean" and e.far]
-        far = [e for e in far if e.of.group and not is_made(audit, e.of.group)]
         named = view is not None and view.group is not None and not rows["least of all"]
-        apart = {e.of.group: e for e in far if named and not view.conditions <= e.of.conditions}
-        yield Step("avoid", rows | {"also": [*apart.values()]})
+        yield Step("avoid", rows | {"also": _apart(audit, story, view) if named else []})
+
+
+def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
+    """Return what is beyond the limit in other groups than that of a view, one of each."""
+    far = [each for each in story.named if each.kind == "mean" and each.far]
+    far = [each for each in far if each.of.group and not is_made(audit, each.of.group)]
+    apart = [each for each in far if view.group and not view.conditions <= each.of.conditions]
+    return [*{each.of.group: each for each in apart}.values()]
 
 
 def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
@@ -387,18 +392,22 @@ def _rows(audit: Audit, story: Story) -> dict[str, Any]:
     """Return how many rows in all would settle it: time or volume is the reader's."""
     rows = rows_needed(audit, story.unsettled)
     if rows is None:
-        return {"rows": None, "follow-up": any(view.events for view in audit.views)}
+        never = not story.marks or any(each.place == "never" for each in story.unsettled)
+        return {"rows": None, "follow-up": any(view.events for view in audit.views), "never": never}
     times = rows / audit.n_samples
     clusters = None if audit.clusters is None else math.ceil(times * audit.clusters)
     return {"rows": rows, "times": times, "clusters": clusters, "far": times > _FAR_AWAY}
 
 
 def _rare_classes(audit: Audit, story: Story) -> Steps:
-    """Say for how many of several classes the limit says nothing, as it is above their rate."""
+    """Say where the limit says nothing, as it is above the rate of classes, or of the event."""
     rare = [each.of for each in story.marks.values() if each.place == "pointless"]
-    rare = [of for of in rare if of.group is None and of.lens.startswith("class:")]
-    if rare:
-        yield Step("rare classes", {"count": len(rare)})
+    rare = [of for of in rare if of.group is None]
+    if audit.n_classes == 2 and rare and story.verdict != "within":
+        yield Step("rare event", {"of": rare[0]})
+    classes = sum(of.lens.startswith("class:") for of in rare)
+    if audit.n_classes > 2 and classes:
+        yield Step("rare classes", {"count": classes})
 
 
 def _close(audit: Audit) -> Steps:
@@ -436,45 +445,47 @@ def _after_a_pass(audit: Audit, story: Story) -> Steps:
 def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     """Say which correction to try, what it brings, and what it leaves beyond the limit."""
     group = view.group is not None
+    first = not group and not audit.impossible
     if audit.units is not None:
-        everywhere = not group or (story.whole is not None and story.whole.of.group is None)
         entry = within(view.lens)[0]
-        yield Step("correct", {"group": not everywhere, "entry": entry, "first": not group})
+        facts = {"group": group, "entry": entry, "first": first, "apart": _apart(audit, story, view)}
+        yield Step("correct", facts)
         return
     if within(view.lens)[1].startswith("pair:"):
         pair = halves(within(view.lens)[1].removeprefix("pair:"))
-        yield Step("dependence", {"entries": pair, "first": not group})
+        yield Step("dependence", {"entries": pair, "first": first})
         return
     line = audit.recalibration
     if line is not None and not (line.slope > _DEVIATIONS * line.slope_se):
         fitted = math.isfinite(line.slope)
-        yield Step("useless scores" if fitted else "no fit", {"first": not group})
+        if fitted or not audit.impossible:
+            yield Step("useless scores" if fitted else "no fit", {"first": first})
         return
     if not audit.remedies:
         count: Any = next((each.events for each in (view, *audit.views) if each.events), None)
         known = count is not None and count.expected and count.observed and count.proved > 1.0
-        facts = {"group": group, "first": not group, "hazards": None}
+        facts = {"group": group, "first": first, "hazards": None, "apart": _apart(audit, story, view)}
         yield Step("recalibrate", facts | ({"hazards": _hazards(count)} if known else {}))
         return
     best = next((each for each in audit.remedies if each.chosen), None)
     rows = None if audit.remedies[0].rows == audit.n_samples else audit.remedies[0].rows
     if best is None:
         names = [each.name for each in audit.remedies if not each.in_group and each.name != "order"]
-        yield Step("nothing helps", {"tried": names, "rows": rows, "first": not group})
+        yield Step("nothing helps", {"tried": names, "rows": rows, "first": first})
         return
     alike = [each for each in audit.remedies if each.in_group == best.in_group]
     place = alike.index(best)
-    failing = [each for each in alike[:place] if each.clear and each.excess > best.excess]
+    failing = [each for each in alike[:place] if each.clear and each.excess and not best.excess]
     yield Step(
         "remedy",
         {
             "name": best.name,
             "group": best.in_group,
             "all": group and not best.in_group,
-            "first": not group,
+            "first": first,
             "rows": rows,
             "tenths": best.off_before > _STRIKING * abs(best.before),
-            "about 0": not best.leaves,
+            "about 0": not best.leaves and not (best.excess and audit.limit.exceeded(1.0, best.after)),
             "clear": best.clear,
             "failing": {each.name: each.after for each in failing[:1]},
             "stays": _stays(audit, story, best),
@@ -491,10 +502,9 @@ def _stays(audit: Audit, story: Story, best: Remedy) -> list[tuple[Finding, floa
     """Return what stays beyond the limit after a remedy, as it is estimated, the largest first."""
     if not audit.limit:
         return []
-    shown = {each.of.key: each for each in story.named if each.kind == "mean"}
     found = [
-        (shown[key], error)
+        (story.marks[key], error)
         for key, predicted, error in best.left
-        if key in shown and audit.limit.exceeded(predicted, error)
+        if audit.limit.exceeded(predicted, error)
     ]
     return sorted(found, key=lambda each: -abs(each[1]))

@@ -77,6 +77,9 @@ def _stated(audit: Audit, facts: Facts) -> str:
 
 def _more_rows(audit: Audit, facts: Facts) -> str:
     """Return how many rows would settle it, as what to do."""
+    if facts["rows"] is None and facts["never"]:
+        lens = f"look at single probabilities ({Argument('lenses', ['top_label'])})"
+        return "set a limit that rows can settle" if audit.story.marks else lens
     if facts["rows"] is None:
         more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
         return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
@@ -124,17 +127,23 @@ def _zeros(audit: Audit, facts: Facts) -> str:
 def _correct(audit: Audit, facts: Facts) -> str:
     whom = "that group" if facts["group"] else "the model"
     of = f" of {visible(facts['entry'])}" if facts["entry"] else ""
-    return said("audit", "remedy_of_numbers", audit, whom, of).rstrip()
+    return f"{said('audit', 'remedy_of_numbers', audit, whom, of).rstrip()}{_also(facts)}"
+
+
+def _also(facts: Facts) -> str:
+    """Name the other groups that need a correction of their own."""
+    names = words.listed(words.group_name(each.of.group) for each in facts["apart"])
+    return f" What else is beyond your limit needs a correction of its own: {names}." if names else ""
 
 
 def _recalibrate(audit: Audit, facts: Facts) -> str:
     text = f"recalibrate the {'group' if facts['group'] else 'model'} on held-out rows."
     if facts["hazards"] is None:
-        return text
+        return f"{text}{_also(facts)}"
     by, low, high = (number(each, 3) for each in facts["hazards"])
     return (
         f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) match the number of events "
-        "observed."
+        f"observed.{_also(facts)}"
     )
 
 
@@ -175,7 +184,7 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     loss = f"{best.gain:.2g} (standard error {best.gain_se:.1g})"
     lowers = f"lowers the log loss{' of all rows' * (view.group is not None)} by {loss}"
     if not facts["clear"]:
-        lowers = f"may lower the log loss or not: by {loss}"
+        lowers = f"changes the log loss no more than chance might (by {loss})".replace("-", "−")
     texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
@@ -235,6 +244,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "in parts of the predictions. If that matters, audit again with {more}; a limit ({materiality}) "
     "tells how many are needed.",
     "no proof": "This does not prove calibration: an error may be too small for this many rows.",
+    "rare event": "Your limit of {limit} is larger than the predicted rate, so that it says nothing "
+    "over all rows: audit again with a ratio alone, such as {ratio}.",
     "rare classes": "For {count} of {classes} classes your limit is larger than what is predicted, so "
     "that it says nothing there: audit again with a ratio alone, such as {ratio}.",
     "read as": "Until then, read {view}{where} as one of about {share}.",

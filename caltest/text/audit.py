@@ -95,7 +95,8 @@ def _mean(audit: Audit, lead: Finding) -> str:
         texts.append(f"{that}{sizes.too(other.of, audit)}{where(other.of.group)}")
     first, *others = texts
     # What was said once of a size is not said again.
-    begun = f"{sizes.way_of(view, audit)}: about " if words.is_stated(view.lens) else "about "
+    begun = f"{sizes.way_of(view, audit)}: about "
+    begun = begun if words.is_stated(view.lens) or begun in own else "about "
     brief = [text.replace(begun, "").replace("percentage points", "points") for text in others]
     *most, last = [first, *brief]
     return f"{who} is {', '.join(most)}{', and ' if most else ''}{last}."
@@ -186,7 +187,10 @@ def _undecided(audit: Audit) -> str:
     story, own = audit.story, limit(audit)
     texts = [_WITHHELD[each.name] for each in audit.withheld]
     beyond = [each for each in story.marks.values() if each.place == "may be beyond"]
-    texts += [f"{sizes.whole_name(each.of, audit)} may be beyond it" for each in beyond[:1]]
+    texts += [
+        f"the error of {sizes.whole_name(each.of, audit)} may be beyond your limit"
+        for each in beyond[:1]
+    ]
     texts += [f"{each.what} could not be checked" for each in story.dropped]
     by_place = _by_place(story)
     stuck = [*by_place["close"], *by_place["estimated"], *by_place["follow-up"]]
@@ -202,15 +206,15 @@ def _undecided(audit: Audit) -> str:
         if which := by_place[place]:
             texts.append(why.format(_counted(which, audit), few=few))
     why = ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
-    return f"Not shown to be within your limit of {own}: {why}."
+    return f"No error was found, but {why}."
 
 
 _WHY = {
     "follow-up": "too short a follow-up for {}",
     "few": "too few {few} for {}",
     "never": "no number of rows would settle {}",
-    "estimated": "{} may be beyond it",
-    "close": "{} may be beyond it",
+    "estimated": "the error of {} may be beyond your limit",
+    "close": "the error of {} is close to your limit",
 }
 
 
@@ -270,7 +274,7 @@ def unsettled(audit: Audit) -> list[str]:
 
 # ------------------------------------------------------------------ how large, and where else
 
-_MOST_TOLD = 3  # groups, or means
+_MOST_TOLD = 2  # groups, or means
 
 
 def size(audit: Audit) -> str:
@@ -441,7 +445,7 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
 def _zeros(audit: Audit) -> Iterable[str]:
     """Say in how many rows labels of probability 0 were observed, and in which groups."""
     lead = audit.story.subject
-    if lead is None or lead.kind != "zeros":
+    if lead is None or lead.kind != "zeros" or audit.verdict == "within":
         yield f"{sizes.impossible_rows(audit)}."
     own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
     own = [of for of in own if of.group and len(of.conditions) == 1 and not is_made(audit, of.group)]
@@ -681,7 +685,8 @@ def _table(audit: Audit) -> list[str]:
     own = [" to ".join(outward_points(v.own_low or 0.0, v.own_high or 0.0)) for v in views]
     if audit.limit:
         columns[f"alone: {alone}"] = own
-        columns[f"within {limit(audit)}"] = [sizes.settled(audit, view) for view in views]
+        within_what = "the limit" if audit.materiality and audit.materiality_ratio else limit(audit)
+        columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
     else:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
     widths = {head: max(map(len, [head, *cells])) for head, cells in columns.items()}
