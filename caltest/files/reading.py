@@ -385,7 +385,6 @@ _WRONG = {
     "several": "column {name} holds {known}; choose one, with {where}.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
-    "one draw": "every task ({found}) has one draw; take out what names every draw, as an index does.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
     "two": "the truth of {row} is of the same {name} as another; keep one, such as the last version.",
     "no truth": "there is no truth of any task, such as {found}; write {name} alike.",
@@ -481,8 +480,6 @@ def _wide(table: Any, tasks: list[str], kind: str) -> Any:
     if kind == "sample":  # draws of different tasks may have different names
         table["output_type_id"] = table.groupby(tasks).cumcount()
     wide = table.pivot(index=tasks, columns="output_type_id", values="value")
-    if kind == "sample" and wide.shape[1] == 1:
-        raise InputError(_WRONG["one draw"], found=listed(tasks))
     return wide[own.unique()] if kind == "pmf" else wide
 
 
