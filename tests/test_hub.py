@@ -56,7 +56,7 @@ def test_quantiles_and_samples(truth):
     assert found.rows.law.levels.tolist() == [0.025, 0.25, 0.5, 0.75, 0.975]
     np.testing.assert_array_equal(found.rows.law.values, values)
     np.testing.assert_array_equal(found.labels, np.array(outcomes, dtype=float))
-    assert found.rows.notes[1].startswith("Left out for want of truth: 1 of 20 tasks ('20")
+    assert found.rows.notes[0].startswith("Left out for want of truth: 1 of 20 tasks (reference_date 2")
     values, outcomes = of("sample", "inc hosp")
     found = read("hub.csv", truth=truth, where={"output_type": "sample"}, clusters="location")
     np.testing.assert_array_equal(found.rows.law.values, values)
@@ -164,9 +164,9 @@ def changed(**columns):
 
 
 WRONG = {
-    "types": ("hub.csv", {}, {}, "'output_type' holds 'quantile', 'median', .*; choose one"),
+    "types": ("hub.csv", {}, {}, "'output_type' holds 'quantile', 'sample', 'cdf', 'pmf'; choose"),
     "no such type": ("hub.csv", {}, {"output_type": "x"}, "column 'output_type' holds .*, and 'x' in"),
-    "a point": ("hub.csv", {}, {"output_type": "median"}, "there is no output type 'median'; choices"),
+    "a point": ("hub.csv", {}, {"output_type": "median"}, "output type 'median' states no distribut"),
     "column": (
         "hub.csv", {}, {"outputtype": "x"}, "no column 'outputtype' .did you mean 'output_type'",
     ),
@@ -205,16 +205,16 @@ def test_wrong_tables_are_sentences():
     for said, long, truth, more in (
         ("column 'model_id' holds 'a', 'b'; choose one, with where={'model_id': 'a'}", two, TRUTH, {}),
         ("is stated in row 360 (counting from 0) again", pd.concat([LONG, LONG[:1]]), TRUTH, {}),
-        ("'quantile_0.025' holds nan in the task that begins in row 0 (counting", LONG[1:], TRUTH, {}),
+        ("the task '2024-11-02', '01', '0', '2024-11-02', 'inc hosp' has fewer", LONG[1:], TRUTH, {}),
         ("column 'value' holds 'many' in row 3 (counting from 0), which is not a", text, TRUTH, {}),
-        ("there is no output type 'density'; choices: quantile, sample, cdf, pmf",
+        ("states no distribution that can be read; give quantile, sample, cdf or pmf",
             LONG[:1].assign(output_type="density"), TRUTH, {"kind": "density"}),
         ("no column of the truth ('observation') is one of the tasks'", LONG, alone, {}),
-        ("there is no column 'observation' of the truth",
+        ("no column of the truth is called observation or oracle_value",
             LONG, TRUTH.rename(columns={"observation": "seen"}), {}),
         ("long.csv: known.csv: the truth of row 57 (counting from 0) is of the same",
             LONG, pd.concat([TRUTH, TRUTH[:1]]), {}),
-        ("there is no truth of any task, such as '2024-11-02', '01', '0', '2024-11-02'",
+        ("there is no truth of any task, such as reference_date 2024-11-02, location 01",
             LONG, TRUTH.assign(horizon=9), {}),
         ("known.csv: column 'observation' holds 'many' in row 4 (counting from 0)", LONG, spoilt, cdf),
         ("cdf of the task that begins in row 12 (counting from 0) is 0 at 15", falling, TRUTH, cdf),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from caltest._arguments import arguments, choose, flag, texts_by_name
+from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
@@ -377,17 +377,25 @@ def _as_array(data: Any, what: str) -> Any:
 
 _OUTPUT = ("output_type", "output_type_id", "value")
 _READ = {"quantile": "quantiles", "sample": "members", "cdf": "cdf", "pmf": ""}  # in NumberColumns
+_POINTS = ("mean", "median")  # state no distribution
 _OBSERVED = ("observation", "oracle_value", "target_value", "value")
 _WRONG = {
     "columns": "{truth} is for a hub's long table, which says itself what was predicted; leave "
     "{columns} out.",
     "no value": "column {name} holds {known}, and {found} in no row; give one of those.",
     "several": "column {name} holds {known}; choose one, with {where}.",
+    "type": "the output type {found} states no distribution that can be read; give quantile, sample, "
+    "cdf or pmf.",
+    "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
+    "one draw": "every task ({found}) has one draw; take out what names every draw, as an index does.",
+    "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
     "no keys": "no column of the truth ({known}) is one of the tasks' ({found}); name them alike.",
+    "no label": "no column of the truth is called {found}; give as the label that of what was "
+    "observed: the columns are {known}.",
     "two": "the truth of {row} is of the same {name} as another; keep one, such as the last version.",
-    "no truth": "there is no truth of any task, such as {found}; write {name} alike.",
+    "no truth": "there is no truth of any task, such as {found}; write the keys alike.",
 }
 
 
@@ -401,16 +409,23 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     (table, place), (observed, of_truth) = _texts(path), _texts(truth)
     for name in _OUTPUT:
         check_there(name, table.columns, "column", " of a hub's long table")
+    untold = "target" in table and "target" not in observed and table["target"].nunique() > 1
     for name, value in where.items():
         check_there(name, {*table.columns, *observed.columns}, "column", "")
         table, observed = (_picked(each, name, value) for each in (table, observed))
-    for name in [each for each in ("output_type", "target", "model_id") if each in table]:
-        if len(known := table[name].unique()) > 1:
+    points = table["output_type"].isin(_POINTS)
+    notes = [f"Output types not read: {listed(sorted(set(table['output_type'][points])))}."]
+    notes, table = (notes, table[~points]) if 0 < points.sum() < len(table) else ([], table)
+    for name in ("output_type", "target", "model_id"):
+        if len(known := table[name].unique() if name in table else [""]) > 1:
             how = Argument(f"where={{{name!r}: {known[0]!r}}}", shell=f"--where '{name}={known[0]}'")
             raise InputError(_WRONG["several"], name=quoted(name), known=listed(known), where=how)
-    kind = table["output_type"].iloc[0]
-    states = choose("output type", kind, _READ)
+    kind = str(table["output_type"].iloc[0])
+    if kind not in _READ:
+        raise InputError(_WRONG["type"], found=quoted(kind))
     tasks = [name for name in table if name not in (*_OUTPUT, "model_id")]
+    if not tasks:
+        raise InputError(_WRONG["no tasks"])
     weights = {} if roles.weights is None else {roles.weights: np.float64}
     for name in (*roles.groups, *weights):
         check_there(name, tasks, "column", "", "the columns of tasks are")
@@ -423,23 +438,27 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     with paths.named(paths.called(truth)), paths.placed(of_truth):
         label, keys, outcomes = _outcomes(observed, found, kind, roles.label)
         known = (outcomes != "").to_numpy()
-        first = "".join(listed(found.loc[row, keys]) for row in np.flatnonzero(~known)[:1])
+        lacking = (zip(tasks, np.atleast_1d(task), strict=True) for task in wide.index[~known][:1])
+        first = "".join(", ".join(map(" ".join, task)) for task in lacking)
         if not known.any():
-            raise InputError(_WRONG["no truth"], found=first, name=listed(keys))
+            raise InputError(_WRONG["no truth"], found=first)
         seen = outcomes[known] if kind == "pmf" else _numbers(outcomes[known])
-    notes = [f"Truth was found by {listed(keys)}."]
     if first:
         notes.append(f"Left out for want of truth: {(~known).sum()} of {len(wide)} tasks ({first}, …).")
+    found, values, begins = found[known].astype(weights), wide.to_numpy()[known], begins[known]
+    notes += [f"Truth was found by {listed(keys)}{', and is taken for that of the target' * untold}."]
     if kind == "cdf":
         notes.append("Outcomes count as the next threshold, as nothing is stated between these.")
-    found, begins = found[known].astype(weights), begins[known]
     names = [str(at) if kind == "pmf" else f"{kind}_{at:.15g}" for at in wide.columns]
-    of = names if kind == "sample" else dict(zip(names, wide.columns, strict=True))
-    numbers = NumberColumns({states: of}) if states else None
+    numbers = None
+    if kind != "pmf":
+        of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
+        numbers = NumberColumns({_READ[kind]: of})
     columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
-    columns |= dict(zip(names, wide.to_numpy()[known].T, strict=True)) | {label: seen.tolist()}
+    columns[label] = seen.tolist()
+    read = pa.table(columns | dict(zip(names, values.T, strict=True)))
     stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
-    content = replace(Columns.of(stated, [*columns]), notes=tuple(notes)).content(pa.table(columns))
+    content = replace(Columns.of(stated, read.column_names), notes=tuple(notes)).content(read)
     text = "the task that begins in {row}"
     return replace(content, place=lambda row: Phrase(text, {"row": place(int(begins[row]))}))
 
@@ -447,7 +466,10 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
 def _texts(path: str | Path) -> tuple[Any, Callable[[int], Row]]:
     """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date; and name its rows."""
     with paths.named(paths.called(path)):
-        stored = as_texts(paths.located(path))
+        place = paths.located(path)
+        if not (paths.is_folder(place) or paths.is_pattern(place)):
+            paths.check_file(place)
+        stored = as_texts(place)
         frame = stored.table().to_pandas().astype(object).fillna("")
     for name in frame.columns.difference(["value"]):
         frame[name] = frame[name].map({cell: spelled(cell) or "" for cell in frame[name].unique()})
@@ -473,13 +495,18 @@ def _numbers(column: Any) -> Any:
 def _wide(table: Any, tasks: list[str], kind: str) -> Any:
     """Return a row for every task, and a column for every draw, level, threshold or category."""
     own = table["output_type_id"]
-    ids = _numbers(own) if kind in ("quantile", "cdf") else own
-    table = table.assign(value=_numbers(table["value"]), output_type_id=ids)
+    table = table.assign(value=_numbers(table["value"]))
+    if kind in ("quantile", "cdf"):
+        table["output_type_id"] = _numbers(own)
     for row in table.index[table.duplicated([*tasks, "output_type_id"])][:1]:
         raise InputError(_WRONG["again"], found=quoted(own[row]), row=int(row))
     if kind == "sample":  # draws of different tasks may have different names
         table["output_type_id"] = table.groupby(tasks).cumcount()
     wide = table.pivot(index=tasks, columns="output_type_id", values="value")
+    if kind == "sample" and wide.shape[1] == 1:
+        raise InputError(_WRONG["one draw"], found=listed(tasks))
+    for task in wide.index[wide.isna().any(axis=1)][:1]:
+        raise InputError(_WRONG["uneven"], found=listed(np.atleast_1d(task)))
     return wide[own.unique()] if kind == "pmf" else wide
 
 
@@ -488,20 +515,24 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
     names = list(observed.columns)
     if not (keys := [name for name in tasks if name in names]):
         raise InputError(_WRONG["no keys"], known=listed(names), found=listed(tasks))
-    label = label or next((name for name in _OBSERVED if name in names), _OBSERVED[0])
+    label = label or next((name for name in _OBSERVED if name in names), None)
+    if label is None:
+        raise InputError(_WRONG["no label"], known=listed(names), found=" or ".join(_OBSERVED))
     check_there(label, names, "column", " of the truth")
     check_distinct([*tasks, label], "columns, of tasks and of outcomes,")
     observed = observed[~observed[label].map(is_missing)]
     if "output_type" in names:  # a hub's own table for scoring
         observed = observed[observed["output_type"].isin((kind, ""))]
     if "output_type_id" in names and kind in ("cdf", "pmf"):  # which has a 1 where it happened
-        happened = _numbers(observed[label]) == 1.0
-        observed = observed.assign(**{label: observed["output_type_id"].where(happened, "inf")})
+        happened, ids = _numbers(observed[label]) == 1.0, observed["output_type_id"]
         if kind == "pmf":
-            observed = observed[happened]
+            observed = observed[happened].assign(**{label: ids[happened]})
         else:
-            observed = observed.sort_values(label, key=_numbers).drop_duplicates(keys)
+            first = _numbers(ids).where(happened, np.inf)
+            observed = observed.assign(**{label: first}).sort_values(label).drop_duplicates(keys)
+            observed = observed.astype({label: str})
     for row in observed.index[observed.duplicated(keys)][:1]:
         raise InputError(_WRONG["two"], name=listed(keys), row=int(row))
     own = observed[[*keys, label]].reset_index(names="")
-    return label, keys, tasks.merge(own, how="left", on=keys).set_index("")[label].fillna("")
+    found = tasks.merge(own, how="left", on=keys).set_index("")[label].fillna("").astype(str)
+    return label, keys, found
