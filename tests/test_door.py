@@ -395,7 +395,9 @@ def test_a_parquet_file_that_becomes_a_pipe(tmp_path):
 # ------------------------------------------------------------------ rows of CSV
 
 ROWS = {
-    "stray quote in a probability": ('p,y,g\n"5,0,a\n.5,1,b\n.5,0,c"\n', r"row 0 \(.* has 1 cell,"),
+    "stray quote in a group": ('p,y,g\n.5,0,a\n.5,1,"b\n.5,0,c"\n.5,0,a\n',
+        r"column 'g' at row 1 .* seems to hold further rows, as if a quote were not closed"),
+    "stray quote in a probability": ('p,y,g\n"5,0,a\n.5,1,b\n.5,0,c"\n', "line 2 has 1 cell"),
     "null characters": ("p,y,g\n.5,0,\0\n.5,1,b\n", "line 2 holds a null character"),
 }  # fmt: skip
 
@@ -421,12 +423,11 @@ def test_text_of_several_lines_is_text(tmp_path):
     assert groups["words"].tolist() == ["a\nb\n", "b, c\r\nc"]
 
 
-@pytest.mark.parametrize("groups", [[], ["words"]])
-def test_text_that_seems_to_hold_rows_is_noted(tmp_path, groups):
+def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
     (tmp_path / "a.csv").write_text('p,y,words\n.5,0,a\n.5,1,"b\n.5,1,c"\n')
-    found, _ = read_with_groups(tmp_path / "a.csv", columns=["p"], groups=groups)
+    found = read(tmp_path / "a.csv", columns=["p"])
     assert found.labels.tolist() == [0, 1]
-    said = "A cell in line 3 seems to hold further rows: if a quote is not closed there, rows are"
+    said = "A cell of column 'words' at row 1 (counting from 0) seems to hold further rows: if"
     assert found.rows.notes[-1].startswith(said)
 
 
@@ -474,19 +475,20 @@ def test_numbers_in_names_that_labels_cannot_be_matched_to(tmp_path, names):
 # ------------------------------------------------------------------ what is called .csv, and is none
 
 CONTENTS = {
-    "gzip": lambda path: path.write_bytes(gzip.compress(b"p,y\n.5,0\n")),
-    "zip": lambda path: as_npz(path.with_suffix(".npz")) or path.with_suffix(".npz").rename(path),
-    "npy": lambda path: as_npy(path.with_suffix(".npy")) or path.with_suffix(".npy").rename(path),
-    "parquet": lambda path: FRAME.to_parquet(path),
-    "utf-16": lambda path: path.write_text("p,y\n", "utf-16"),
-}
+    "gzip": (lambda path: path.write_bytes(gzip.compress(b"p,y\n.5,0\n")), "is compressed with gzip"),
+    "zip": (lambda path: as_npz(path.with_suffix(".npz")) or path.with_suffix(".npz").rename(path),
+        "is a zip"),
+    "npy": (lambda path: as_npy(path.with_suffix(".npy")) or path.with_suffix(".npy").rename(path),
+        "is a NumPy"),
+    "parquet": (lambda path: FRAME.to_parquet(path), "is a Parquet file; rename it to .parquet"),
+    "utf-16": (lambda path: path.write_text("p,y\n", "utf-16"), "is UTF-16 text, not UTF-8"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("write", CONTENTS.values(), ids=CONTENTS)
-def test_what_is_no_text_is_told(tmp_path, write):
+@pytest.mark.parametrize(("write", "message"), CONTENTS.values(), ids=CONTENTS)
+def test_what_a_csv_file_is_in_truth_is_told(tmp_path, write, message):
     write(tmp_path / "a.csv")
-    said = "the file is not UTF-8 text; save it as UTF-8, or rename it if it is of another format."
-    assert said in refused(read, tmp_path / "a.csv")
+    assert message in refused(read, tmp_path / "a.csv")
 
 
 @pytest.mark.parametrize("call", [read, read_with_groups, scan])

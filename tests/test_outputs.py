@@ -51,7 +51,7 @@ def test_what_is_refused(here):
     assert said("--json", "a") == f"--json is a; {suffix} .json."
     for option, path, why in (
         ("--json", "no/a.json", "No such file or directory"),
-        ("--report", "folder.html", "Is a directory"),
+        ("--report", "folder.html", "it is no file"),
         ("--report", "loop.html", "Too many levels of symbolic links"),
     ):
         refused = f"{option} is {path}, which cannot be written: {why}; give another file."
@@ -87,11 +87,19 @@ def test_a_device_stays_a_device():
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
 @pytest.mark.parametrize("name", ["r.html", "link.html"])
-def test_a_pipe_is_written_to(here, name):
+def test_a_pipe_that_nobody_reads_is_not_waited_for(here, name):
     os.mkfifo("r.html")
     Path("link.html").symlink_to("r.html")
+    assert said("--report", name).startswith(
+        f"--report is {name}, which cannot be written: it is a pipe from which nobody"
+    )
+    with pytest.raises(InputError, match="it is a pipe from which nobody reads"):
+        write_whole({Path(name): "new"})
     reader = os.open("r.html", os.O_RDONLY | os.O_NONBLOCK)
     assert said("--report", name) == TAKEN
+    assert os.get_blocking(reader) is False
+    with pytest.raises(BlockingIOError):  # it is open still: this is no end
+        os.read(reader, 1)
     write_whole({Path(name): "new"})
     assert os.read(reader, 9) == b"new"
     os.close(reader)
@@ -113,7 +121,7 @@ def test_a_pipe_of_the_shell_is_written_to(here):
 def test_a_socket_is_refused(here):
     with socket.socket(socket.AF_UNIX) as bound:
         bound.bind("r.html")
-        with pytest.raises(InputError, match="cannot be written: No such device"):
+        with pytest.raises(InputError, match="cannot be written: it is a socket"):
             write_whole({Path("r.html"): "new"})
 
 

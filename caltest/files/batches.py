@@ -292,10 +292,12 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     columns = Columns.of(roles, surveys[0].schema.names)
     notes = [*columns.notes]
     for part, survey in zip(parts, surveys, strict=True):
-        if survey.swallowed:
-            where = f"line {survey.swallowed}{f' of {part}' * bool(part)}"
-            text = f"A cell in {where} seems to hold further rows: if a quote is not closed there, "
-            notes.append(f"{text}rows are missing.")
+        for name, row in survey.swallowed.items():
+            cell = f"cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows"
+            if name in columns.read:
+                do = "correct it, or take the line breaks out of the cell"
+                raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
+            notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
     raw = columns.roles.groups if kind.is_text else ()
     labels = {columns.label} - {*columns.numeric}
     fields = dict.fromkeys(columns.read, pa.string())

@@ -14,8 +14,8 @@ import csv
 import io
 import re
 import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
 from itertools import pairwise
@@ -24,13 +24,12 @@ from typing import IO, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from caltest._memory import check_fits
-from caltest._numbers import counted
 from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.data.containers import check_distinct, listed, read_table, shape_of
 from caltest.exceptions import Argument, InputError
 from caltest.files.columns import COPIES, Content, Roles, cells_in, check_there, unread_note
-from caltest.files.paths import is_remote, reading, size_of
+from caltest.files.paths import first_bytes, is_remote, reading, size_of
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
 
@@ -48,7 +47,7 @@ class Survey:
     parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
     nbytes: float = 0.0  # of its table, as far as it is known
     starts: tuple[int, ...] = ()  # for text: the byte where each part begins
-    swallowed: int = 0  # the line of a cell that seems to hold further rows
+    swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
     size: int = 0  # bytes of the file
 
     @property
@@ -112,6 +111,7 @@ def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str)
 def _look_at_parquet(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow.parquet as pq
 
+    first_bytes(file, b"PAR1")
     with pq.ParquetFile(file) as parquet:
         found = parquet.metadata
         groups = [found.row_group(k) for k in range(found.num_row_groups)]
@@ -132,6 +132,7 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
 def _look_at_arrow(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow as pa
 
+    first_bytes(file, b"ARROW1")
     with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0])) as arrow:
         parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
     with pa.ipc.open_file(file) as arrow:
@@ -182,7 +183,7 @@ class _Lines(NamedTuple):
 
 def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
     """Yield blocks of whole rows: a line break within quotes does not end a row of CSV."""
-    start, line, held = len(_MARK) if file.read(len(_MARK)) == _MARK else 0, 1, b""
+    start, line, held = len(_MARK) if first_bytes(file).startswith(_MARK) else 0, 1, b""
     file.seek(start)
     while more := file.read(max(BLOCK, len(held))):
         held += more
@@ -218,7 +219,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    names, kinds, swallowed = list[str](), dict[str, set[Any]](), 0
+    names, kinds, swallowed = list[str](), dict[str, set[Any]](), dict[str, int]()
     parts, starts = list[int](), list[int]()
     for lines in _lines(file, quotes=True):
         if (place := lines.masked.find(b"\0")) >= 0:
@@ -242,13 +243,20 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
         if not lines.text.strip(b"\r\n"):
             continue
         as_text = {name: pa.string() for name, seen in kinds.items() if pa.string() in seen}
-        swallowed = swallowed or _swallowed(lines, len(names))
-        found = _parsed(lines.text, names, as_text, kinds, sum(parts))
-        nan = b"nan" in lines.text.lower()
+        several = b'"' in lines.text and lines.text.count(b"\n") > lines.masked.count(b"\n")
+        some = names if several else list(kinds)
+        found, nan = _parsed(lines.text, names, as_text, some, lines), b"nan" in lines.text.lower()
         for name, seen in kinds.items():
             column = found.column(name)
             is_nan = nan and pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
             seen.add(pa.string() if is_nan else column.type)  # "nan" is text
+        if several:
+            for name, column in zip(names, found.columns, strict=True):
+                for row, cell in enumerate(map(str, column.to_pylist()), start=sum(parts)):
+                    # From a quote that is not closed to another one in the same column, rows later.
+                    further = len(cell.splitlines()) - 1
+                    if further > 0 and cell.count(",") >= further * (len(names) - 1):
+                        swallowed.setdefault(name, row)
         parts.append(found.num_rows)
         starts.append(lines.start)
     if not names:
@@ -259,51 +267,44 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
     return Survey(schema, tuple(parts), starts=tuple(starts), swallowed=swallowed)
 
 
-def _swallowed(lines: _Lines, width: int) -> int:
-    """Return the line of the first quote that is closed by one some rows later, it seems; 0 if none."""
-    several = lines.text.count(b"\n") > lines.masked.count(b"\n")
-    for cell in _QUOTED.finditer(lines.text) if several else ():
-        if 0 < (len(cell[0].splitlines()) - 1) * (width - 1) <= cell[0].count(b","):
-            return lines.line_at(cell.start())
-    return 0
-
-
-def _parsed(
-    text: bytes, names: Sequence[str], types: Any, some: Iterable[str] | None = None, before: int = 0
-) -> Any:
+def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: Any = None) -> Any:
     """Read some of the columns with the types that are known, or those of a schema.
 
-    Only an empty cell is missing, as "NA" may be a class. ``before``: rows before these.
+    Only an empty cell is missing, as "NA" may be a class.
     """
     import pyarrow as pa
     import pyarrow.csv as pc
 
-    wrong: list[Any] = []  # and blank ones
+    wrong: list[Any] = []
 
     def handled(row: Any) -> str:
+        if not row.text.strip():
+            return "skip"
         wrong.append(row)
-        return "error" if row.text.strip() else "skip"
+        return "error"
 
     parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
     parse.ignore_empty_lines = len(names) > 1  # of one column it is a row, but at the end
     text = text if len(names) > 1 else text.rstrip(b"\r\n")
     words: Any = {"true_values": ["True", "TRUE", "true"], "false_values": ["False", "FALSE", "false"]}
     words |= {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True}
-    read = types.names if some is None else list(some)
+    read = types.names if some is None else some
     convert = pc.ConvertOptions(column_types=types, include_columns=read, **words)
     options = pc.ReadOptions(column_names=names, block_size=len(text) + 1, use_threads=False)
     try:
         return pc.read_csv(pa.BufferReader(text), options, parse, convert)
     except pa.ArrowInvalid:
-        if not wrong or not wrong[-1].text.strip():
+        if not wrong or lines is None:
             raise
-    *blank, row = wrong
-    count, width = row.actual_columns, row.expected_columns
+    row = re.escape(wrong[0].text.encode())
+    place = re.search(rb"(?:\A|(?<=[\r\n]))" + row + rb"(?=[\r\n]|\Z)", text)
+    count, width = wrong[0].actual_columns, wrong[0].expected_columns
     do = "name every column, or put text that holds commas in quotes"
     if count < width:
         do = "complete it, or write the file again if it is cut off there"
-    what = f"{{row}} has {counted(count, 'cell')}, and the header has {width} names; {do}."
-    raise InputError(what, row=before + row.number - 1 - len(blank))
+    found = f"{count} cell{'s' * (count != 1)}, and the header has {width} names"
+    line = lines.line_at(place.start() if place else 0)
+    raise InputError(f"line {line} has {found}; {do}.")
 
 
 def kind_of(seen: Iterable[Any]) -> Any:
@@ -390,13 +391,14 @@ def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) ->
 
 # ------------------------------------------------------------------ arrays: NPY and NPZ
 
+MAGIC, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
 _PROBS = ("probs", "probabilities", "p", "y_prob")
 
 
 def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
     """Read a whole array of so many bytes, if it fits into memory."""
     check_fits(COPIES * size, what, "save fewer rows in the file")
-    array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+    array = np.asarray(np.load(file, allow_pickle=False))
     if array.dtype.kind == "U":
         codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
         if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
@@ -406,7 +408,7 @@ def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
 
 def read_npz(file: BufferedReader, roles: Roles) -> Content:
     """Read an archive of arrays."""
-    _check_unnamed(roles)
+    _check_kind(file, _ZIP, roles)
     archive = zipfile.ZipFile(file)
     names = [name.removesuffix(".npy") for name in archive.namelist()]
     check_distinct(names, "arrays")
@@ -450,7 +452,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
     """Read a single array, a table with a column of labels."""
-    check_array(roles)
+    check_array(file, roles)
     table = _loaded(file, size_of(file), "the array")
     if roles.may_lack_labels:
         return Content(roles, table, None, {})
@@ -458,13 +460,13 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
     return Content(roles, np.delete(table, label, axis=1), table[:, label], {})
 
 
-def check_array(roles: Roles) -> None:
-    """Raise if columns of a single array are named."""
+def check_array(file: BufferedReader, roles: Roles) -> None:
+    """Raise unless a file begins as a single array does, of which no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
     for name in (name for name in (*roles.groups, roles.weights, *of) if name is not None):
         do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
         raise InputError(f"an array has no names, so there is no column {quoted(name)}; {do}.")
-    _check_unnamed(roles)
+    _check_kind(file, MAGIC, roles)
 
 
 def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
@@ -489,8 +491,9 @@ def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
     return index % width
 
 
-def _check_unnamed(roles: Roles) -> None:
-    """Raise if columns of probabilities are named."""
+def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
+    """Raise if the file begins as one of another kind does, or columns are named."""
+    first_bytes(file, own)
     if roles.columns is not None and roles.numbers is None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
 

@@ -280,9 +280,35 @@ def _sentence(failure: str, error: Exception, do: str = "") -> str:
     if isinstance(error, MemoryError):
         return "reading it takes more memory than there is; take fewer rows, or allow more memory."
     if isinstance(error, UnicodeError):
-        return "the file is not UTF-8 text; save it as UTF-8, or rename it if it is of another format."
+        return "the file is not UTF-8 text; save it as UTF-8."
     if isinstance(error, FileNotFoundError | NotADirectoryError):
         return "there is no such file; check the path."
     if isinstance(error, OSError) and error.errno is not None and not do:
         return f"the file cannot be read: {error.strerror or words}; check it and its permissions."
     return f"{failure}: {words}; {do or 'save it anew'}."
+
+
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd"}
+_WIDE = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32, b"\xff\xfe": 16, b"\xfe\xff": 16}
+#: First bytes of what has the suffix of another format, or of none that is read, and what to do.
+_OTHERS = {
+    **{first: f"is compressed with {name}; unpack it first" for first, name in _COMPRESSED.items()},
+    b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
+    b"PAR1": "is a Parquet file; rename it to .parquet",
+    b"PARE": "is encrypted Parquet; save it without encryption",
+    b"ARROW1": "is an Arrow file; rename it to .arrow",
+    b"\xff\xff\xff\xff": "is a stream of Arrow; write a file instead, with pyarrow.ipc.new_file",
+    b"FEA1": "is Feather of version 1; save it in version 2",
+    b"\x93NUMPY": "is a NumPy array; rename it to .npy",
+    **{first: f"is UTF-{n} text, not UTF-8; save it as UTF-8" for first, n in _WIDE.items()},
+}
+
+
+def first_bytes(file: BufferedReader, own: bytes | None = None) -> bytes:
+    """Return those of a file, which is read from there; raise if another format begins like this."""
+    start = file.read(8)
+    file.seek(0)
+    for first, advice in _OTHERS.items():
+        if start.startswith(first) and first != own:
+            raise InputError(f"its content {advice}.")
+    return start

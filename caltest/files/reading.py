@@ -317,9 +317,9 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
         if place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:
-            check_array(roles)
-            of = np.lib.format
-            table = of.open_memmap(place, "r") if isinstance(place, Path) else of.read_array(file)
+            check_array(file, roles)
+            own = (place, "r") if isinstance(place, Path) else (file,)
+            table = np.load(*own)
         label = column_of_labels(table.shape, roles)
         if not len(table):
             raise InputError("there are no rows; write the file again.")

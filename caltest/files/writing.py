@@ -41,14 +41,15 @@ def same_file(one: Path, other: Path) -> bool:
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path leads to a pipe or a device, as /dev/null: nothing may replace it."""
-    return path.exists() and not (path.is_file() or path.is_dir())
+    """Whether a path leads to what is there and no plain file, as /dev/null: nothing may replace it."""
+    return path.exists() and not path.is_file()
 
 
 def check_file(path: Path) -> None:
     """Raise an OSError with the reason if nothing could be written there; change nothing."""
     target = resolved(path)
-    if is_special(path):  # whoever reads a pipe would take an attempt for its end
+    if is_special(path):
+        _open_special(path)  # and never close: whoever reads a pipe would take that for the end
         return
     if target.exists():
         target.open("ab").close()
@@ -68,14 +69,13 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
-    devices: dict[Path, bytes] = {}
+    devices: list[Path] = []
     try:
-        for path, text in contents.items():
+        for path, content in contents.items():
             with _named(path, done):
-                content = text.encode() if isinstance(text, str) else text
                 target = resolved(path)
                 if is_special(path):
-                    devices[path] = content
+                    devices.append(path)
                     continue
                 part, there = _part_of(target), target.exists()
                 with os.fdopen(os.open(part, _NEW, _PRIVATE if there else _USUAL), "wb") as file:
@@ -83,10 +83,10 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     if there and os.name != "nt":
                         with suppress(PermissionError):  # some shared folders have no permissions
                             os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode) & 0o777)
-                    file.write(content)
-        for path, content in devices.items():
-            with _named(path, done):
-                path.write_bytes(content)
+                    file.write(_bytes(content))
+        for path in devices:
+            with _named(path, done), os.fdopen(_open_special(path), "wb") as device:
+                device.write(_bytes(contents[path]))
             done.append(shown(str(path)))
         for path, (target, part) in parts.items():
             with _named(path, done):
@@ -96,6 +96,28 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
         for _, part in parts.values():
             with suppress(OSError):
                 part.unlink(missing_ok=True)
+
+
+def _open_special(path: Path) -> int:
+    """Open a pipe or a device for writing, of which nothing is lost; a pipe must have a reader."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
+        what = "a socket" if stat.S_ISSOCK(mode) else "a disk" if stat.S_ISBLK(mode) else "no file"
+        raise OSError(errno.EINVAL, f"it is {what}")
+    waits = getattr(os, "O_NONBLOCK", 0) if stat.S_ISFIFO(mode) else 0
+    try:
+        file = os.open(path, os.O_WRONLY | waits)
+    except OSError as error:
+        if waits and error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "it is a pipe from which nobody reads") from None
+        raise
+    if waits:
+        os.set_blocking(file, True)
+    return file
+
+
+def _bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 @contextmanager
