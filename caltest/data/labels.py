@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -29,7 +29,7 @@ _WRONG = {
     "too many": "labels is boolean, but probs has {n} columns; give the observed class, 0 to {last}.",
     "booleans": "labels is boolean, and the columns of probs are called {names}, which does not say "
     "which of them True is; give labels as these names, or call the columns False and True.",
-    "text": "label {found} in {row} is text, but probs names no classes; {do}.",
+    "text": "labels holds text ({first} comes first), but probs names no classes; {do}.",
     "opposites": "labels are 0 and 1, and the columns of probs are {names}, so that 1 would be {no}; "
     "give labels as these names, or put the column {no} first.",
     "numbers": "label {found} in {row} is not the number of a column of probs ({names}), to which "
@@ -39,6 +39,8 @@ _WRONG = {
     "which no label can be; rename the columns.",
     "twice": "labels are integers, and the columns {first} and {name} of probs both carry the number "
     "{number}; rename one of them.",
+    "odd": "label {found} in {row} is {what}, as other labels are; correct it, or leave the row out of "
+    "probs and labels alike.",
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
@@ -75,20 +77,18 @@ def column_indices(
                 note = f"Labels were read as words: 1 is {quoted(yes)}."
                 return np.array([str(x).casefold() == yes for x in values.tolist()], np.intp), (note,)
         texts = list(map(str, values.tolist()))
-        known = {*_YES, *_NO} if n_classes == 2 else ()
-        odd = (k for k, x in enumerate(texts) if not _WHOLE.fullmatch(x) and x.casefold() not in known)
-        row = next(odd, 0)
-        do = f"{'correct it, or ' * (row > 0)}give {'labels 0 and 1, or ' * (n_classes == 2)}{_NAMED}"
+        _check_kind(texts, _OPPOSITES.items() if n_classes == 2 else ())
+        do = f"give {'labels 0 and 1, or ' * (n_classes == 2)}{_NAMED}"
         if all(map(_WHOLE.fullmatch, texts)):
             do = f"convert labels to integers{_CONVERTED}"
-        raise InputError(_WRONG["text"], row=row, found=quoted(texts[row]), do=do)
+        raise InputError(_WRONG["text"], first=listed(texts[:1]), do=do)
     if names is not None and labels.is_text:
         return _by_name(values.tolist(), names)
     if names is not None and are_booleans:
-        words = [*_told_apart(names)]
-        if sorted(words) not in (["false", "true"], ["0", "1"]):
+        true = [word in ("true", "1") for word in _told_apart(names)]
+        if sorted(_told_apart(names)) not in (["false", "true"], ["0", "1"]):
             raise InputError(_WRONG["booleans"], names=listed(names))
-        return np.where(values, words.index(max(words)), words.index(min(words))), ()
+        return np.where(values, true.index(True), true.index(False)), ()
     _check_whole(values)
     if names is not None and n_classes == 2:
         yes, no = _told_apart(names)
@@ -107,12 +107,13 @@ def column_indices(
         _check_range(values, n_classes)
         return values.astype(np.intp), ()
     order = np.argsort(numbers)
-    places = np.searchsorted(numbers, values, sorter=order)
-    indices = order[np.minimum(places, n_classes - 1)]
+    ranked = np.asarray(numbers)[order]
+    indices = order[np.minimum(np.searchsorted(ranked, values), len(ranked) - 1)]
     wrong = np.asarray(numbers)[indices] != values
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise InputError(_WRONG["numbers"], row=row, found=int(values[row]), names=listed(names))
+        one = quoted(int(values[row]))
+        raise InputError(_WRONG["numbers"], row=row, found=one, names=listed(names))
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
 
 
@@ -170,10 +171,24 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[Places, tuple[s
             return found, (f"Labels were matched to the column names by what these differ in: {pair}.",)
         best = found if (found >= 0).sum() > (best >= 0).sum() else best
     row = int(np.argmin(best))
+    if best.max() < 0:
+        _check_kind(labels)
     close = closest(labels[row], bare(names)[0])
     do = f"did you mean {quoted(close)}?" if close else "correct it, or rename the columns."
     said = quoted(labels[row])
     raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
+
+
+def _check_kind(labels: list[str], pairs: Iterable[tuple[str, str]] = ()) -> None:
+    """Raise if half of the labels are numbers, or one of two words, and others are not."""
+    kinds = {"not a number": [_WHOLE.fullmatch(label) is not None for label in labels]}
+    for yes, no in pairs:
+        both = f"neither {quoted(yes)} nor {quoted(no)}"
+        kinds[both] = [label.casefold() in (yes, no) for label in labels]
+    what, fits = max(kinds.items(), key=lambda kind: sum(kind[1]))
+    if len(labels) > sum(fits) >= len(labels) / 2:
+        row = fits.index(False)
+        raise InputError(_WRONG["odd"], row=row, found=quoted(labels[row]), what=what)
 
 
 def _told_apart(names: Sequence[str]) -> tuple[str, str]:
@@ -204,7 +219,8 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
         raise InputError(_WRONG["signs"])
     if low == 1 and high == n_classes:
         raise InputError(_WRONG["from 1"], n=high)
-    raise InputError(_WRONG[wrong], row=row, found=int(values[row]), n=n_classes, last=n_classes - 1)
+    found = quoted(int(values[row]))
+    raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1)
 
 
 # ------------------------------------------------------------------ sampling rates
