@@ -932,3 +932,17 @@ def test_the_command_takes_times(tmp_path):
     found = command("monitor", tmp_path / "state.json", tmp_path / "t.csv", *how)
     assert found.exit_code == 1
     assert json.loads(found.stdout)["evidence"][0]["bet"] == "sooner"
+
+
+def test_rows_of_a_cluster_that_waits_are_set_aside_whatever_its_outcome():
+    """Else what counts of a cluster would depend on outcomes that are known early."""
+    monitors = [caltest.Monitor(), caltest.Monitor()]
+    for monitor, known in zip(monitors, (1, None), strict=True):
+        monitor.update([0.5], [known], ids=["a"], clusters=["c"])
+        monitor.update([0.5], [None], ids=["b"], clusters=["c"])
+        late = {"b": 0} if known else {"a": 1, "b": 0}
+        monitor.update(None, [*late.values()], ids=[*late])
+    first, second = (each.state for each in monitors)
+    assert first.log_evalue == second.log_evalue
+    assert (first.rows, first.set_aside, first.waiting) == (1, 1, 0)
+    assert (second.rows, second.set_aside, second.waiting) == (1, 1, 0)

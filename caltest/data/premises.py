@@ -467,6 +467,11 @@ def _of_full_precision(predictions: Array, n_samples: int) -> bool:
     away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
     if np.mean(away.min(axis=1) > 3.1e-8) <= 0.5:  # the precision of float32
         return False
-    # Less than a tenth of all numbers that such a range holds: no rows share some by chance.
-    spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
-    return n_samples * 2.0 * _precision(values) < 0.1 * spread
+    for digits in range(1, 10):
+        step = 10.0**-digits
+        alike = max(1e-5 * step, 3.1e-8 if digits < 7 else 0.0)
+        if np.mean(np.abs(values - np.round(values, digits)) < alike) > 0.5:
+            # More than a tenth of all numbers that such a range holds: rows share some by chance.
+            spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
+            return n_samples * step < 0.1 * spread
+    return True

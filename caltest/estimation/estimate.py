@@ -464,6 +464,12 @@ class Parts:
             spread = some.diagonal().std(ddof=1)
             risk = validation.risk(self.residuals(self.folds[fold]))
             found[:, number] = risk, final.mean(), spread / np.sqrt(len(self.tested))
+            if np.isnan(found[:, number]).any():
+                raise InputError(
+                    f"{candidate.label} is not a number for some predictions, with "
+                    f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or "
+                    "leave the value out."
+                )
         return found, validation.notes
 
     def held_out(self, chosen: Candidate, best: int) -> HeldOut:

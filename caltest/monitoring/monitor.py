@@ -417,6 +417,7 @@ class Monitor:
                 f"ids holds {quoted(again[0])} twice, or a row that came before is called so; give "
                 "each its own."
             )
+        repeated = 0
         if predicted is None:
             fresh = []
         else:
@@ -436,19 +437,23 @@ class Monitor:
             _, shape = self._checked(new)
             keys = [self._new_batch(batch, repr(names))]
             texts = [[new.texts[column][k] for column in shape["groups"]] for k in range(len(names))]
-            each = names, rows.probs.tolist(), repeat(-1), texts, new.clusters or names, dates
+            # What counts of a cluster is fixed when its first rows are predicted, before any outcome.
+            waiting = {each.unit for each in queue} if new.clusters else set[str]()
+            aside = [unit in waiting for unit in new.clusters or names]
+            each = names, rows.probs.tolist(), repeat(-1), texts, new.clusters or names, dates, aside
             queue += map(Waiting, *each)
+            repeated = sum(aside)
         state.informed(queue, names, cells, shape.get("columns"))
         ready, left = state.parted(queue)
         if ready:
-            _, probs, known, groups, units, days = zip(*ready, strict=True)
+            _, probs, known, groups, units, days, _ = zip(*ready, strict=True)
             columns, clusters = shape["columns"], [*units] if shape["clusters"] == "given" else None
             law = Classes(np.array(probs), columns and tuple(columns))
             own = dict(zip(shape["groups"], zip(*groups, strict=True), strict=True))
             self._enter(
                 state.Batch(Rows(law), np.array(known), own, clusters), batch, days, counted=True
             )
-        self._shape, self._queue = shape, left
+        self._shape, self._queue, self._set_aside = shape, left, self._set_aside + repeated
         self._batches, self._ids = [*self._batches, *keys], [*self._ids, *fresh]
 
     # -------------------------------------------------------------- what is known

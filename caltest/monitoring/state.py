@@ -464,6 +464,7 @@ class Waiting(NamedTuple):
     texts: Sequence[str]  #: The groups of the row, in the order of their columns.
     unit: str  #: The cluster; without clusters, the name.
     date: str | None  #: When it was predicted.
+    aside: bool = False  #: Of a cluster that waited already: it does not count.
 
 
 def informed(
@@ -486,13 +487,15 @@ def informed(
 def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
     """Return rows whose turn it is, and those that wait on; no cluster is parted.
 
-    Nobody enters before those who were predicted earlier.
+    Nobody enters before those who were predicted earlier, and no row that is set aside.
     """
+    aside = [each for each in queue if each.aside and each.label < 0]
+    queue = [each for each in queue if not each.aside]
     late = {each.unit for each in queue if each.label < 0}
     first = next((k for k, each in enumerate(queue) if each.unit in late), len(queue))
     late = {each.unit for each in queue[first:]}
     ready = [each for each in queue if each.unit not in late]
-    return ready, [each for each in queue if each.unit in late]
+    return ready, [*(each for each in queue if each.unit in late), *aside]
 
 
 # ------------------------------------------------------------------ in one JSON file

@@ -28,7 +28,7 @@ from caltest._arguments import (
 from caltest._parallel import Workers
 from caltest.data import Rows, sample
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Members, Quantiles, Survival, recognised
+from caltest.laws import Classes, Members, Quantiles, Survival, recognised
 from caltest.lenses import Lens
 from caltest.nulls import Null
 from caltest.planning.pilot import Model, Pilot, check_rows_drawn, described, drawn_by, find_model
@@ -195,7 +195,8 @@ class PowerResult(Simulation):
     Examples
     --------
     >>> import caltest
-    >>>     >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
     >>> found = caltest.power(too_sure, [20, 100], "ecd", n_datasets=50, rng=0)
     >>> [(point.n, point.power) for point in found.points]
     [(20, 0.68), (100, 1.0)]
@@ -382,7 +383,10 @@ class Simulator:
             check_draws("n_resamples", self.options["n_resamples"], self.alpha, sides)
         falsely = False
         if self.under_null:
-            law = recognised(probs)
+            given = (
+                probs.law if isinstance(probs, Rows) and not isinstance(probs.law, Classes) else probs
+            )
+            law = recognised(given)
             if isinstance(law, Quantiles | Members | Survival):
                 raise InputError(_NO_OUTCOMES, argument="under_null")
             claimed = sample(probs, labels).rows if law is None else law
@@ -454,7 +458,8 @@ class SampleSizeResult(Simulation):
     Examples
     --------
     >>> import caltest
-    >>>     >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
+    >>> from functools import partial
+    >>> too_sure = partial(caltest.simulation.tempered, temperature=0.5)
     >>> found = caltest.sample_size(too_sure, "ecd", n_datasets=50, rng=0, min_n=10, max_n=200)
     >>> found.n, found.reached
     (28, 'yes')
@@ -526,7 +531,8 @@ def sample_size(
     Examples
     --------
     >>> import caltest
-    >>>     >>> from caltest.simulation import tempered
+    >>> from functools import partial
+    >>> from caltest.simulation import tempered
     >>> sure = partial(tempered, temperature=0.8)
     >>> found = caltest.sample_size(sure, "ecd", n_datasets=100, rng=0)
     >>> found.n, [round(end, 2) for end in found.interval]
