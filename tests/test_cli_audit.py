@@ -308,7 +308,7 @@ FOUND_EARLY = {
         "there is no gate 'always'; choices: material, likely, undecided, found, never."),
     "no folder": (["wrong.csv", "--report", "no/report.html"],
         "--report is no/report.html, which cannot be written: No such file or directory"),
-    "a folder": (["wrong.csv", "--report", "."], "--report is .; give a file name that ends in"),
+    "a folder": (["wrong.csv", "--report", "."], "--report is ., which cannot be written: it is no"),
     "suffix": (["wrong.csv", "--report", "report.pdf"],
         "--report is report.pdf; give a file name that ends in .html or .htm."),
     "suffixes mixed up": (["wrong.csv", "--junit", "a.json"], "--junit is a.json; give a file name"),

@@ -148,7 +148,7 @@ def test_pictures_that_cannot_be_written_are_refused_before_any_work(given, tmp_
         message = fails(*given, "--plot", tmp_path / name)
         assert message.endswith(f"{name}; give a file name that ends in .png or .pdf or .svg.")
     (tmp_path / "folder.png").mkdir()
-    assert "cannot be written: Is a directory" in fails(*given, "--plot", tmp_path / "folder.png")
+    assert "cannot be written: it is no file" in fails(*given, "--plot", tmp_path / "folder.png")
     assert "cannot be written: No such file or directory" in fails(
         *given, "--plot", tmp_path / "missing" / "a.png"
     )

@@ -296,7 +296,7 @@ def test_clusters_are_blocks_of_time(blocks, days, tmp_path):
             "1q",
             "--blocks is '1q'; give a number of hours, days, weeks or months",
         ),
-        (["--clusters=patient"], "7d", "', not a date that blocks could hold; write 2024-01-31"),
+        (["--clusters=patient"], "7d", ", not a date that blocks could hold; write 2024-01-31"),
         ([], "7d", "--blocks cuts a column of dates into clusters; give it with --clusters."),
     ],
 )

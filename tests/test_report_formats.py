@@ -308,7 +308,7 @@ def test_save_says_what_is_wrong_with_a_path(tmp_path):
     with pytest.raises(InputError, match="No such file or directory; give a file in a folder"):
         report.save(audits.audit(), tmp_path / "none" / "out.md")
     (tmp_path / "folder.md").mkdir()
-    with pytest.raises(InputError, match="Is a directory"):
+    with pytest.raises(InputError, match="it is no file"):
         report.save(audits.audit(), tmp_path / "folder.md")
     with pytest.raises(InputError, match="embedded null"):
         report.save(audits.audit(), "a\x00.md")

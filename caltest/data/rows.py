@@ -14,7 +14,7 @@ import numpy as np
 from caltest._arguments import wrong
 from caltest._numbers import counted
 from caltest._sums import Places
-from caltest._visible import quoted
+from caltest._visible import attempt, quoted
 from caltest.data.containers import cells_of, read_table, shape_of
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law
@@ -179,6 +179,10 @@ _LENGTH, _DATE = re.compile(r"([1-9]\d{0,5}) ?(h|d|w|mo)"), re.compile(r"\d{4}-\
 _MONDAY = np.datetime64("1969-12-29", "us")
 
 
+def _is_date(text: str) -> bool:
+    return attempt(lambda: np.datetime64(text, "us")) is not None
+
+
 def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
     """Return the number of the block of time that every date or time of a column is in, (n,).
 
@@ -194,9 +198,14 @@ def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
         do = "give a number of hours, days, weeks or months, such as '12h', '7d', '4w' or '1mo'"
         raise wrong("blocks", length, do)
     texts = [str(each).removesuffix("+00:00") for each in found.texts]
-    if other := next((each for each in texts if not _DATE.fullmatch(each)), None):
-        what = "clusters holds {found}, not a date that blocks could hold; write 2024-01-31, or "
-        raise InputError(what + "leave out {blocks}.", found=quoted(other), blocks=Argument("blocks"))
+    odd = (k for k, each in enumerate(texts) if not (_DATE.fullmatch(each) and _is_date(each)))
+    if (other := next(odd, None)) is not None:
+        what = (
+            "clusters holds {found} in {row}, not a date that blocks could hold; write 2024-01-31, or "
+        )
+        row = int(np.flatnonzero(found.codes == other)[0])
+        facts: dict[str, Any] = {"found": quoted(texts[other]), "row": row}
+        raise InputError(what + "leave out {blocks}.", **facts, blocks=Argument("blocks"))
     times, count = np.array(texts, "datetime64[us]"), int(parsed[1])
     hours = (times - _MONDAY) // np.timedelta64(1, "h") // {"h": 1, "d": 24, "w": 168}.get(parsed[2], 1)
     numbers = times.astype("datetime64[M]").astype(int) if parsed[2] == "mo" else hours

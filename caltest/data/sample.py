@@ -343,6 +343,8 @@ def named_sample(
 
 def _own_name(data: object) -> str:
     """Return the name of a single column, if it has one."""
+    if isinstance(data, NamedArray):
+        return data.names[0] if data.names and len(data.names) == 1 else ""
     native = native_of(data, "probs")
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         return str(native.columns[0])
