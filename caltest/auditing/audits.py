@@ -22,6 +22,7 @@ from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Stat
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, sensitivity
+from caltest.auditing.story import corrected
 from caltest.auditing.times import SizesOfTimes, answers_of_times, curves_of, share_of_level
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
@@ -398,6 +399,7 @@ def audit(
     if of_times:
         return audited
     if not of_classes:
+        look = look and by_key[corrected(audited.story).key]
         where, at = (slice(None), design) if look is None else (look.where, design.at(look.places))
         rows, outcomes = whole.rows.take(where), whole.labels[where]
         if isinstance(law, Pools):

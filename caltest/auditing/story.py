@@ -371,6 +371,13 @@ def _use(audit: Audit, story: Story) -> Steps:
         yield Step("avoid", rows | {"also": _apart(audit, story, view) if named else []})
 
 
+def corrected(story: Story) -> Any:
+    """Return the view in whose rows numbers have to be corrected: all, unless a group explains it."""
+    whole = story.whole if story.whole is not None and story.whole.of.group is None else None
+    of = story.subject if whole is None or story.explains else whole
+    return None if of is None else of.of
+
+
 def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
     """Return what is beyond the limit in other groups than that of a view, one of each."""
     far = [each for each in story.named if each.kind == "mean" and each.far]
@@ -447,9 +454,9 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     group = view.group is not None
     first = not group and not audit.impossible
     if audit.units is not None:
-        entry = within(view.lens)[0]
-        facts = {"group": group, "entry": entry, "first": first, "apart": _apart(audit, story, view)}
-        yield Step("correct", facts)
+        mended: View = corrected(story)
+        facts = {"group": mended.group is not None, "entry": within(view.lens)[0], "first": first}
+        yield Step("correct", facts | {"apart": _apart(audit, story, mended)})
         return
     if within(view.lens)[1].startswith("pair:"):
         pair = halves(within(view.lens)[1].removeprefix("pair:"))

@@ -181,10 +181,12 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
         tried = f"{tried}, with {name}"
-    loss = f"{best.gain:.2g} (standard error {best.gain_se:.1g})"
-    lowers = f"lowers the log loss{' of all rows' * (view.group is not None)} by {loss}"
-    if not facts["clear"]:
-        lowers = f"changes the log loss no more than chance might (by {loss})".replace("-", "−")
+    way = "lowers" if best.gain >= 0.0 else "raises"
+    chance = "" if facts["clear"] else ", which chance may explain"
+    lowers = (
+        f"{way} the log loss{' of all rows' * (view.group is not None)} by {abs(best.gain):.2g} "
+        f"(standard error {best.gain_se:.1g}){chance}"
+    )
     texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
