@@ -116,7 +116,7 @@ class Audit(Result):
         The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
     posterior
         For :func:`caltest.sbc`: how wrong every parameter is, and two together
-        (:class:`caltest.auditing.posteriors.PosteriorSize`).
+        (``caltest.auditing.posteriors.PosteriorSize``).
     units
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
