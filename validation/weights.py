@@ -26,7 +26,7 @@ import joblib
 import numpy as np
 
 import caltest
-from caltest.auditing.sizes import Design
+from caltest.auditing.sizes import Design, enough_clusters
 from caltest.statistics import STATISTICS
 from validation import _sizes
 from validation._cells import Options, Table, batches, spread
@@ -168,7 +168,7 @@ def measured(draw: Callable[[np.random.Generator], Known], seed: np.random.SeedS
     found: list[float] = []
     for level in LIMITS:
         for by_t in (False, True):
-            by = by_t or design.by_t(scores, level)
+            by = by_t or design.carried(scores) >= enough_clusters(level)
             *_, low, high = design.interval(scores, labels, level, by)
             found += [not low <= error <= high, high - low]
     limit = LIMIT if abs(error) <= LIMIT else 5.0 * LIMIT
