@@ -37,6 +37,7 @@ Kind: TypeAlias = Callable[[str, Any], Any]
 
 MOST_RESAMPLES = 10_000_000
 MOST_JOBS = 1024
+_LONGEST_PATH = 4096  # characters, of most systems
 _MOST_DIGITS = 18  # of a number that 64 bits hold
 
 
@@ -164,6 +165,11 @@ def path(name: str, value: object) -> str:
     found = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(found, str):
         raise wrong(name, value, "give the path of a file")
+    if "\0" in found:
+        raise InputError(f"{name} holds a null character, as no file's path does; check it.")
+    if len(found) > _LONGEST_PATH:
+        most = f"more than the {_LONGEST_PATH} that a path can have"
+        raise InputError(f"{name} has {len(found)} characters, {most}; shorten it.")
     return found
 
 

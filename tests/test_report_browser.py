@@ -178,11 +178,11 @@ def test_the_answer_is_one_screen_and_one_sheet(visit, name):
     assert page.locator("article").bounding_box()["height"] <= 1017
 
 
-def test_on_a_phone_findings_come_first_and_p_values_stay(visit):
+def test_on_a_phone_advice_comes_first_and_p_values_stay(visit):
     page = visit(AUDITS["group"](), PHONE)
     order = [
         page.locator(what).bounding_box()["y"]
-        for what in (".lead", ".next", ".second", "section.evidence")
+        for what in (".next", ".lead", ".second", "section.evidence")
     ]
     assert order == sorted(order)
     row = page.locator("#checks ~ .scroll tbody tr").first

@@ -524,7 +524,7 @@ def test_an_audit_finds_the_group_and_counts_its_events():
     assert audit.to_dict()["times"]["censored"] > 0.2
     assert "by 1" in audit.headline
     times = worst.events.observed / worst.events.expected
-    assert f"hazards multiplied by {times:.4g} (" in " ".join(str(audit).split())
+    assert f"hazards multiplied by {times:.3g} (" in " ".join(str(audit).split())
 
 
 def test_times_that_are_predicted_too_late_are_not_called_too_high():

@@ -515,7 +515,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         raise InputError(_OF_MODELS["classes"], classes=quoted(classes))
     if len(known) != (2 if table.n_columns == 1 else table.n_columns):
         raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)
-    if truth.n_columns != 1:
+    if truth.n_columns != 1 or truth.flat.ndim != 1:
         raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
     ordered = _in_order(table, tuple(names.values()))
     labels = [names.get(each, str(each)) for each in truth.flat.tolist()]

@@ -518,7 +518,9 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     )
     unit = "events per 100 rows" if state.evidence[0].kind == "count" else "points"
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
-    title = f"Error in every batch, with limits for all together{alone}: {state.periods[0].event}"
+    title = (
+        f"Error in every batch, limits hold for all of them together{alone}: {state.periods[0].event}"
+    )
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
     return [*found, _then_and_now(state, state.worst)]
 
