@@ -233,7 +233,7 @@ def test_it_is_saved(suffix, tmp_path):
     [
         ("power.txt", "give a file that ends in .png, .pdf or .svg."),
         ("none/power.png", "give a file in a folder"),
-        ("a\0.png", "embedded null"),
+        ("a\0.png", "null character"),
         (None, "give the path of a file"),
     ],
 )

@@ -310,7 +310,7 @@ def test_save_says_what_is_wrong_with_a_path(tmp_path):
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(InputError, match="it is no file"):
         report.save(audits.audit(), tmp_path / "folder.md")
-    with pytest.raises(InputError, match="embedded null"):
+    with pytest.raises(InputError, match="null character"):
         report.save(audits.audit(), "a\x00.md")
     (tmp_path / "loop.md").symlink_to("loop.md")
     with pytest.raises(InputError, match="Too many levels of symbolic links; give a file"):
