@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
@@ -396,11 +396,16 @@ class _Trial:
         found = [(key, *self.mean_of(look, probs)) for key, look in self.shown.items()]
         for key, look in self.others.items():
             mean, error = self.mean_of(look, probs)
-            moved = mean - self.mean_of(look, self.rows.probs)[0]
+            moved = mean - self.stated[key]
             if self.limit.exceeded(mean, moved) and self.limit.exceeded(mean, error):
                 found.append((key, mean, error))
         beyond = [abs(error) for _, mean, error in found if self.limit.exceeded(mean, error)]
         return tuple(found), max(beyond, default=0.0)
+
+    @cached_property
+    def stated(self) -> dict[Any, float]:
+        """What is predicted on average where means were not found wrong, by the key of the view."""
+        return {key: self.mean_of(look, self.rows.probs)[0] for key, look in self.others.items()}
 
     def mean_of(self, look: Look, probs: Array) -> tuple[float, float]:
         """Return what is predicted on average, and its error."""
