@@ -16,6 +16,7 @@ from caltest._numbers import counted
 from caltest._sums import Places
 from caltest._visible import attempt, quoted
 from caltest.data.containers import cells_of, read_table, shape_of
+from caltest.data.features import Features
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
@@ -366,6 +367,8 @@ class Rows:
     part_of
         How many rows there are in all, and how they count, where these are only some of them: a
         statistic of a part is in units of the whole. Default None: there are no others.
+    features
+        Columns that describe the rows, known before the outcome. Default None: there are none.
 
     Examples
     --------
@@ -385,6 +388,7 @@ class Rows:
     clusters: Places | None = field(default=None, repr=False, metadata={"by_row": np.intp})
     places: Places | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)
+    features: Features | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
@@ -478,7 +482,8 @@ class Rows:
         own = {name: values[rows] for name, values in self._by_row.items()}
         places = np.arange(self.n_samples)[rows] if self.places is None else self.places[rows]
         law = self.law.take(rows) if law is None else law
-        return replace(self, law=law, notes=(), places=places, part_of=None, **own)
+        features = None if self.features is None else self.features.take(rows)
+        return replace(self, law=law, notes=(), places=places, part_of=None, features=features, **own)
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:

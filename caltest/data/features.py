@@ -1,0 +1,42 @@
+"""Columns that describe the rows, and were known before the outcome: numbers, dates, and categories."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """One column of n rows.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    values
+        Numbers, (n,) of float64, NaN where missing; or the place of each row's level, (n,) of intp, −1
+        where missing.
+    levels
+        Of a category, its values as text; none of numbers.
+    dates
+        Whether numbers are seconds since 1970.
+    """
+
+    name: str
+    values: np.ndarray
+    levels: tuple[str, ...] = ()
+    dates: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Columns of the same n rows."""
+
+    columns: tuple[Feature, ...]
+
+    def take(self, rows: Any) -> Features:
+        """Return some rows."""
+        return Features(tuple(replace(each, values=each.values[rows]) for each in self.columns))
