@@ -90,11 +90,6 @@ def shown_column(name: str) -> str:
     return shown_value(name, 20)
 
 
-def shown_group(column: str, value: str) -> str:
-    """Return a column and a value, as "region = north"."""
-    return f"{shown_column(column)} = {shown_value(value)}"
-
-
 def clipped(text: str, most: int) -> str:
     """Leave out the middle of a long text."""
     if len(text) <= most:

@@ -12,7 +12,8 @@ from hostile import HALF, NAMES, assert_fit
 from hypothesis import given, settings
 
 import caltest
-from caltest._visible import shown_class, shown_group
+from caltest._visible import shown_class
+from caltest.auditing import Group
 from caltest.data import Rows
 from caltest.exceptions import InputError
 from caltest.laws import Classes
@@ -175,8 +176,8 @@ def test_what_hides_or_commands_is_escaped(text, written):
 def test_long_names_are_shortened():
     assert shown_class("x" * 25) == "x" * 23 + "…"
     assert shown_class("e\u0301" * 13) == "e\u0301" * 11 + "…"
-    assert shown_group("region", " ") == "region = ' '"
-    assert shown_group("c" * 21, "north") == "c" * 19 + "… = north"
+    assert Group.of(region=" ").words == "region = ' '"
+    assert Group.of(**{"c" * 21: "north"}).words == "c" * 19 + "… = north"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from caltest.auditing.limits import Limit
 from caltest.auditing.posteriors import sbc
 from caltest.auditing.result import Audit
 from caltest.auditing.views import (
+    Bin,
+    ByFeature,
     Check,
     Condition,
     Count,
@@ -18,11 +20,14 @@ from caltest.auditing.views import (
     Rest,
     Sensitivity,
     Skipped,
+    Slice,
     View,
 )
 
 __all__ = [
     "Audit",
+    "Bin",
+    "ByFeature",
     "Check",
     "Condition",
     "Count",
@@ -37,6 +42,7 @@ __all__ = [
     "Rest",
     "Sensitivity",
     "Skipped",
+    "Slice",
     "View",
     "assert_calibrated",
     "audit",

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._numbers import counted, leading
-from caltest._visible import attempt, quoted, shown_column, shown_group, shown_value
+from caltest._visible import attempt, quoted, shown_column, shown_value
 from caltest.alignment import check_rows
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
@@ -305,7 +305,7 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
     small.sort(key=lambda each: -each[1])
     reason = f"fewer than {fewest} rows"
     named = leading(small, _NAMED)
-    skipped = [Skipped(shown_group(grouping.column, value), rows, reason) for value, rows in named]
+    skipped = [Skipped(Condition(grouping.column, value).words, rows, reason) for value, rows in named]
     if rest := small[len(named) :]:
         what = f"{len(rest):,} more groups of {column}"
         skipped.append(Skipped(what, sum(rows for _, rows in rest), f"{reason} each"))
@@ -361,10 +361,7 @@ def distinct(
         elif len(group.conditions) > 1 or len(skipped) == _NAMED:
             more += 1
         else:
-            name, same = (
-                ", ".join(shown_group(each.column, each.value) for each in one.conditions)
-                for one in (group, own)
-            )
+            name, same = (", ".join(each.words for each in one.conditions) for one in (group, own))
             skipped.append(Skipped(name, None, f"it has the same rows as {same}"))
     if more:
         skipped.append(Skipped(f"{more:,} more groups", None, "each has the same rows as another one"))

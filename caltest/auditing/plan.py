@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
-from caltest._visible import shown_group
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
 from caltest.auditing.options import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.views import Group, Horizon, Skipped
@@ -225,7 +224,7 @@ def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
         return statistic.fitted(predictions).given(predictions)
     except InputError as error:
         where = f"through the lens {look.scope.label!r}"
-        where += f" in {shown_group(look.group.column, look.group.value)}" if look.group else ""
+        where += f" in {look.group.words}" if look.group else ""
         raise InputError(f"{where}, {str(error)[:1].lower()}{str(error)[1:]}") from error
 
 

@@ -17,7 +17,17 @@ from caltest._version import __version__
 from caltest._visible import visible
 from caltest.auditing.limits import Limit
 from caltest.auditing.story import rows_needed, tell
-from caltest.auditing.views import Check, Curves, Rest, Sensitivity, Sized, Skipped, View
+from caltest.auditing.views import (
+    ByFeature,
+    Check,
+    Curves,
+    Rest,
+    Sensitivity,
+    Sized,
+    Skipped,
+    Slice,
+    View,
+)
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.results import Result, plain
 from caltest.story import Finding, Step, Story, Verdict
@@ -123,6 +133,18 @@ class Audit(Result):
     times
         Of censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.
+    features, n_slices
+        Names of the columns that were searched for slices of rows that are wrong, and how many slices
+        there were: none and 0 without ``features``.
+    slices
+        Those that were found, which nobody had named, those that are shown first
+        (:class:`caltest.auditing.Slice`). What a search found is not among the views.
+    by_feature
+        Predicted and observed along the features that lead (:class:`caltest.auditing.ByFeature`).
+    at_least_by_features
+        Given the features, predictions are off by at least this much on average over the half of the
+        rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
+        without features, or where no bound was sought.
     guaranteed
         Whether only exact bounds were used: see :func:`caltest.audit`.
     sampled
@@ -208,6 +230,11 @@ class Audit(Result):
     about: str = "probabilities of classes"
     guaranteed: bool = False
     time_unit: str | None = None
+    features: tuple[str, ...] = ()
+    slices: tuple[Slice, ...] = ()
+    by_feature: tuple[ByFeature, ...] = ()
+    n_slices: int = 0
+    at_least_by_features: float | None = None
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
@@ -413,22 +440,28 @@ class Audit(Result):
         data: dict[str, Any] = {"caltest": __version__, "versions": versions}
         data |= dict.fromkeys(self.derived)
         data |= self._plain(*_APART, *(() if draws else ("null_distribution",)))
-        place = {of.id: k for every in (self.views, self.rests) for k, of in enumerate(every)}
+        listed: tuple[tuple[Any, ...], ...] = (self.views, self.rests, self.slices)
+        place = {of.id: k for every in listed for k, of in enumerate(every)}
+        slices = {each.id for each in self.slices}
 
         def sized(of: Sized) -> dict[str, Any]:
             return {**plain(of), "error": of.error}
 
         def left_by(remedy: Remedy) -> list[dict[str, Any]]:
-            names = ("view", "predicted", "error")
-            return [dict(zip(names, (place[key], *own), strict=True)) for key, *own in remedy.left]
+            return [
+                {"slice" if key in slices else "view": place[key], "predicted": stated, "error": error}
+                for key, stated, error in remedy.left
+            ]
 
         def found_of(each: Any) -> Any:
             """Return findings and steps as plain data, which point to views and rests."""
             if isinstance(each, Finding):
-                where, part = each.of, each.part
-                view, rest = (place[where.id] if isinstance(where, of) else None for of in (View, Rest))
-                places = {"view": view, "rest": rest, "part": part and [part.of, part.place]}
-                return {"kind": each.kind, **places, "side": each.side, "place": each.place}
+                part, kind = each.part, type(each.of)
+                at = place[each.of.id] if issubclass(kind, Sized) else None
+                kinds: dict[str, type] = {"view": View, "rest": Rest, "slice": Slice}
+                places = {key: at if kind is of else None for key, of in kinds.items()}
+                own = {"part": part and [part.of, part.place], "side": each.side, "place": each.place}
+                return {"kind": each.kind, **places, **own}
             if isinstance(each, Step):
                 return {"code": each.code, "facts": found_of(dict(each.facts))}
             if isinstance(each, dict):
@@ -439,10 +472,11 @@ class Audit(Result):
         data |= plain(
             {
                 "story": {name: found_of(getattr(self.story, name)) for name in told},
-                "worst": None if self.worst is None else place[self.worst.key],
+                "worst": place[self.worst.key] if type(self.worst) is View else None,
                 "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
                 "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
                 "rests": list(map(sized, self.rests)),
+                "slices": [{name: getattr(each, name) for name in _OF_SLICES} for each in self.slices],
                 "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
             }
         )
@@ -465,7 +499,11 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
 
 
 #: Fields that plain data have in other words, or not at all.
-_APART = ("views", "checks", "rests", "remedies", "recalibration", "zeros", "rows_in_all")
+_APART = ("views", "checks", "rests", "slices", "remedies", "recalibration", "zeros", "rows_in_all")
+_OF_SLICES = (
+    "rule", "lens", "group", "rows", "predicted", "observed", "error", "low", "high", "own_low",
+    "own_high", "inside", "rows_needed", "adjusted_pvalue", "shown",
+)  # fmt: skip
 _OF_CHECKS = (
     "lens", "event", "column", "group", "rows", "statistic", "value", "expected_low", "expected_high",
     "pvalue", "pvalue_low", "pvalue_high", "adjusted", "found",

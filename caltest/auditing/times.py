@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from caltest._sums import Array
-from caltest._visible import shown_group
 from caltest.auditing import sizes
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks, draw_all
 from caltest.auditing.limits import Wanted
@@ -283,7 +282,7 @@ class SizesOfTimes(Sizes):
             return notes
         most = max(some, key=lambda each: each.unknown)
         group = most.look.group
-        where = f"where {shown_group(group.column, group.value)}" if group else "of all rows"
+        where = f"where {group.words}" if group else "of all rows"
         until: Any = most.look.scope.horizon
         going_on = "as predicted" if most.alone else "as until then"
         return [

@@ -3,26 +3,58 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
+from caltest._visible import shown_column, shown_value
 from caltest.forms import Side
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a group column: that it has a given value.
+    """A condition on a column: that it has a given value, or lies within bounds.
 
     Attributes
     ----------
     column, value
         Name of the column and the value, as text: that of the data, whatever is hidden in it. A range
         of numbers is "18 to 34".
+    relation
+        How they are related, as a name has it: "=", or the words of a bound ("over", "at most").
+
+    Examples
+    --------
+    >>> from caltest.auditing import Condition
+    >>> older = Condition("age", "31 and at most 45", "over")
+    >>> older.words, older.clause
+    ('age over 31 and at most 45', 'age is over 31 and at most 45')
     """
 
     column: str
     value: str
+    relation: str = "="
+
+    @property
+    def stated(self) -> str:
+        """The value, with its bound: "north", "over 67"."""
+        return self.value if self.relation == "=" else f"{self.relation} {self.value}"
+
+    @property
+    def called(self) -> str:
+        """The same as it is shown: visible, and not long."""
+        return shown_value(self.stated, 24 if self.relation == "=" else 48)
+
+    @property
+    def words(self) -> str:
+        """As a name has it: "region = north", "age over 67"."""
+        return f"{shown_column(self.column)}{' =' if self.relation == '=' else ''} {self.called}"
+
+    @property
+    def clause(self) -> str:
+        """As a sentence has it: "region is north", "age is over 67"."""
+        return f"{shown_column(self.column)} is {self.called}"
 
 
 @dataclass(frozen=True)
@@ -51,7 +83,16 @@ class Group:
     @property
     def label(self) -> str:
         """Columns and values."""
-        return ", ".join(f"{each.column} = {each.value}" for each in self.conditions)
+        return self._joined(f"{each.column} {each.relation} {each.value}" for each in self.conditions)
+
+    @property
+    def words(self) -> str:
+        """The same as it is shown: "sex = F, age = 65 and over", "age over 67 and region = north"."""
+        return self._joined(each.words for each in self.conditions)
+
+    def _joined(self, texts: Iterable[str]) -> str:
+        bounds = any(each.relation != "=" for each in self.conditions)
+        return (" and " if bounds else ", ").join(texts)
 
     def __str__(self) -> str:
         return self.label
@@ -64,7 +105,7 @@ class Group:
     @property
     def value(self) -> str:
         """The values, joined by " × "."""
-        return " × ".join(each.value for each in self.conditions)
+        return " × ".join(each.stated for each in self.conditions)
 
     def parents(self) -> tuple[Group | None, ...]:
         """Return the groups with one condition less; None, all rows, of a single condition."""
@@ -186,6 +227,47 @@ class Part(Sized):
     def is_tied(self, rows: int) -> bool:
         """Say whether equal predictions make it larger, or smaller, than its name says."""
         return abs(self.of * self.rows - rows) > 0.2 * rows
+
+
+@dataclass(frozen=True)
+class Bin(Sized):
+    """Rows of similar values of a feature, or of one value.
+
+    Attributes
+    ----------
+    name
+        Its values: "over 67", "north".
+    rows, predicted, observed
+        Number of rows, mean probability and observed rate.
+    low, high
+        Interval of the mean error, simultaneous with those of all slices that were searched.
+    """
+
+    name: str
+    rows: int
+    predicted: float
+    observed: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class ByFeature:
+    """Predicted and observed along one feature.
+
+    Attributes
+    ----------
+    feature
+        Name of the column.
+    lens
+        Which probability: see :class:`View`.
+    bins
+        In the order of their values, the rows without one last.
+    """
+
+    feature: str
+    lens: str
+    bins: tuple[Bin, ...]
 
 
 @dataclass(frozen=True)
@@ -475,6 +557,29 @@ class View(SizedRows):
     def holds(self, other: View) -> bool:
         """Say whether another view is of a part of these rows, through the same lens."""
         return self.lens == other.lens and self.conditions < other.conditions
+
+
+@dataclass(frozen=True)
+class Slice(View):
+    """A view that nobody named: rows that a search by features found to be wrong.
+
+    Attributes
+    ----------
+    low, high
+        Interval of its mean error: simultaneous with those of all views, of their parts, and of all
+        slices that were searched, so that the ones found may be chosen freely.
+    adjusted_pvalue
+        Of its mean error, adjusted with all checks of the audit and all slices that were searched.
+    shown
+        Whether it is among the few that are shown: the others overlap these, and tell little more.
+    """
+
+    shown: bool = True
+
+    @property
+    def rule(self) -> str:
+        """Which rows it has: "age over 67 and region = north"."""
+        return "" if self.group is None else self.group.label
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 from caltest import pictures
 from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
 from caltest._version import __version__
-from caltest._visible import shortened, shown_value, visible
+from caltest._visible import shortened, visible
 from caltest.auditing import diagrams
 from caltest.auditing.result import Audit
 from caltest.auditing.story import in_order
@@ -313,7 +313,7 @@ def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
         return "All rows"
     if not audit.n_classes:
         return vocabulary.short_group(view.group)
-    return shown_value(view.group.value) if one_column else group_name(view.group)
+    return view.group.conditions[0].called if one_column else group_name(view.group)
 
 
 # ------------------------------------------------------------------ the whole report

@@ -13,7 +13,7 @@ from caltest._numbers import (
     percents,
     without_rounding,
 )
-from caltest._visible import shown_column, shown_value
+from caltest._visible import shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
@@ -48,7 +48,7 @@ def left_by(rest: Rest) -> str:
     """Return which rows a group leaves, as the end of a sentence."""
     left = _left(rest)[1]
     start = f"{where(rest.parent)} and" if rest.parent else " where"
-    return f"{start} {shown_column(left.column)} is not {shown_value(left.value)}"
+    return f"{start} {shown_column(left.column)} is not {left.called}"
 
 
 def impossible_rows(audit: Audit) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from caltest._numbers import in_units, number, points, pvalue
-from caltest._visible import shortened, shown, shown_class, shown_column, shown_value, visible
+from caltest._visible import shortened, shown, shown_class, shown_column, visible
 from caltest.auditing.story import OF_MODEL, POSTERIOR, is_made
 from caltest.auditing.views import Horizon
 from caltest.laws.members import halves
@@ -261,21 +261,14 @@ def subject(view: View) -> str:
 
 def group_name(group: Group | None) -> str:
     """Return a group as it is shown: "sex = F, age = 65 and over", or "all rows"."""
-    if group is None:
-        return "all rows"
-    return ", ".join(
-        f"{shown_column(each.column)} = {shown_value(each.value)}" for each in group.conditions
-    )
+    return "all rows" if group is None else group.words
 
 
 def where(group: Group | None) -> str:
     """Return in which rows, as the end of a sentence; nothing for all rows."""
     if group is None:
         return ""
-    conditions = (
-        f"{shown_column(each.column)} is {shown_value(each.value)}" for each in group.conditions
-    )
-    return f" where {' and '.join(conditions)}"
+    return f" where {' and '.join(each.clause for each in group.conditions)}"
 
 
 def view_name(view: View) -> str:
@@ -325,13 +318,13 @@ def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
     name = group_name(group) if rows_alone else f"{what} in {group_name(group)}" if group else what
     if len(name) <= most or group is None:
         return shortened(name, most)
-    values = [shown_value(each.value) for each in group.conditions]
+    values = [each.called for each in group.conditions]
     if rows_alone:
         return _fitted(values, most)
-    room = most - len(f"{what}:  = {values[0]}")
+    end = group.conditions[0].words.removeprefix(shown_column(group.conditions[0].column))
+    room = most - len(f"{what}: {end}")
     if len(values) == 1 and room >= _COLUMN:
-        column = short_group(group).removesuffix(f" = {values[0]}")
-        return f"{what}: {shortened(column, room)} = {values[0]}"
+        return f"{what}: {shortened(short_group(group).removesuffix(end), room)}{end}"
     return _fitted([what, *values], most, ": ")
 
 
