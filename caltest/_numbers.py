@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from caltest._visible import shown
@@ -297,3 +298,24 @@ def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5)
         if high - low <= most:
             break
     return [round(k * step, 9) for k in range(low, high + 1)]
+
+
+def shortest_between(low: float, high: float) -> str:
+    """Write the shortest number from ``low`` on and below ``high``; the first itself if there is none.
+
+    >>> shortest_between(67.0, 68.0), shortest_between(0.1234, 0.1299), shortest_between(0.5, 0.5)
+    ('67', '0.13', '0.5')
+    """
+    if low < high < math.inf:
+        for digits in range(1, 17):
+            step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
+            text = _positional(float(f"{math.ceil(low / step) * step:.{digits}g}"))
+            if low <= float(text) < high:
+                return text
+    return _positional(low)
+
+
+def _positional(value: float) -> str:
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value!r}"
+    return f"{Decimal(repr(value + 0.0)).normalize():f}"

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from caltest._numbers import shortest_between
+
 
 @dataclass(frozen=True, eq=False)
 class Feature:
@@ -29,6 +31,22 @@ class Feature:
     values: np.ndarray
     levels: tuple[str, ...] = ()
     dates: bool = False
+
+    def written(self, low: float, high: float) -> str:
+        """Return the shortest number, or date, from the first on and below the second, as text."""
+        if not self.dates:
+            return shortest_between(low, high)
+        units = ("D", "h", "m", "s")
+        texts = [
+            str(np.datetime64(-int(-low // 1), "s").astype(f"datetime64[{unit}]")) for unit in units
+        ]
+        ends = [np.datetime64(text, "s").astype(np.int64) for text in texts]
+        fits = (
+            text
+            for text, end in zip(texts, ends, strict=True)
+            if low <= end <= low or low <= end < high
+        )
+        return next(fits, texts[-1])
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,6 +49,8 @@ class HasSigns(Form):
     features_of_a_class: ClassVar[int] = 1
     #: Whether pairs of one cluster are left out for one label vector after another.
     one_by_one: ClassVar[bool] = False
+    #: Effective clusters that it depends on, where it knows.
+    effective: float | None = None
     #: Effective clusters that a bin must hold on average, where every bin counts by itself.
     fewest_of_a_bin: float = 0.0
 
@@ -333,6 +335,8 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: La
     InputError
         If a bin that counts by itself holds too few clusters for signs to be of use.
     """
+    if form.effective is not None:
+        return form.effective
     if form.row_scores is not None:
         here = Atoms.of(form.row_scores, form.probs, clusters.codes, clusters.count).effective
     else:

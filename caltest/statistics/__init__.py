@@ -14,6 +14,7 @@ from caltest.statistics.ckce import *
 from caltest.statistics.classical import *
 from caltest.statistics.distributions import *
 from caltest.statistics.ece import *
+from caltest.statistics.features import *
 from caltest.statistics.omnibus import *
 from caltest.statistics.skce import *
 from caltest.statistics.table import TABLE

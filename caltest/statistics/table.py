@@ -21,6 +21,7 @@ MEAN = "Too high or too low on average?"
 CONFIDENCE = "Over- or underconfident, too narrow or too wide?"
 ALONG = "Is one probability wrong somewhere along its range?"
 SIZE = "How large is the error?"
+WHERE = "Where is it wrong, when nobody has named the groups?"
 NUMBERS = "Are predicted distributions of numbers wrong?"
 TIMES = "Are predicted times wrong?"
 
@@ -37,6 +38,7 @@ def row(
 event = partial(row, default_lens="top_label")
 number = partial(row, laws=(Predictive,))
 pit = partial(number, of_quantiles=True)
+feature = partial(event, laws=(Classes, Predictive))
 vector = partial(row, laws=(Pools,), alternatives=SIGNED)
 time = partial(row, laws=(Survival,), of_seen=True)
 EVIDENCE = "evidence of its strongest component, −log of a tail probability"
@@ -110,6 +112,11 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         alternatives=SIGNED, monotone=True, of_parts=True),
     event("cox", ALONG, "everywhere", "log score", "χ² of a logistic fit", "Cox 1958",
         "chi-square of recalibration, intercept 0 and slope 1"),
+    # of features
+    feature("feature_scan", WHERE, "slices by features", "residual", "largest root",
+        "Westfall and Young 1993", "largest root of the likelihood ratio of any slice by features"),
+    feature("feature_ridge", WHERE, "kernel of features", "residual", "kernel ridge regression",
+        "Berrett and Wang 2022", "how well features and the prediction foretell residuals"),
     # of numbers
     pit("pit_ks", NUMBERS, "levels", "PIT", "largest", "Rosenblatt 1952",
         "largest distance of the PIT from uniform"),

@@ -1,0 +1,561 @@
+"""Forms of features: a scan of all slices, and a learner of residuals.
+
+Given the columns X and the predictions, outcomes are drawn from the predictions under H0, whatever the
+columns are. Slices and kernels come from X and the predictions alone, so that a search over thousands
+of slices is one more statistic. Both look at *residuals*: of an event y − p; of a number its mean PIT
+less ½; each 0 on average.
+"""
+
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from caltest._parallel import ALONE, Workers
+from caltest._sums import Array, Mask, Places, blocks
+from caltest.clusters import Clusters
+from caltest.data.features import Feature, Features
+from caltest.exceptions import InputError
+from caltest.forms.base import Labels
+from caltest.forms.low_rank import squared_norms
+from caltest.forms.signs import FEWEST_CLUSTERS, HasSigns, Signed, signed_sums
+from caltest.laws import Law
+from caltest.sampling import child_seed, generator
+
+#: A column, how it relates to a value ("=", "over", "at most"), and the value as text.
+Condition: TypeAlias = tuple[str, str, str]
+
+# ------------------------------------------------------------------ slices
+
+_ALONE, _CROSSED = 8, 4  # bins of a column of numbers by itself, and with another one
+_LEVELS, _CROSSED_LEVELS = 200, 12  # of a category; the most frequent ones
+_MOST_CROSSED = 60  # columns; more are looked at one by one
+_LEAST_VARIANCE = 1.0  # of the events of a slice; with less, nothing could be found
+_HELD = 2**22  # sums that are held at a time
+_EVERY = "others"  # of a category, what is no level by itself
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of one column, and which of them go together: (S, 2) first ones, and ends."""
+
+    column: Feature
+    codes: NDArray[np.uint8]
+    count: int
+    spans: Places
+    ends: tuple[tuple[float, float], ...] = ()  # of numbers: the least and the largest of every bin
+    names: tuple[str, ...] = ()  # of a category
+
+    @classmethod
+    def of(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
+        """Cut numbers at their quantiles, ties together; rare levels of a category are one."""
+        make = cls._of_levels if column.levels else cls._of_numbers
+        return make(column, crossed, min_rows)
+
+    @classmethod
+    def _of_numbers(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
+        values, most = column.values, _CROSSED if crossed else _ALONE
+        missing = np.isnan(values)
+        known = np.sort(values[~missing])
+        if not len(known):
+            return cls(column, np.zeros(len(values), np.uint8), 1, np.empty((0, 2), np.intp))
+        different = known[np.flatnonzero(np.diff(known, prepend=-np.inf) > 0.0)]
+        at = np.ceil(np.arange(1, most) * len(known) / most).astype(np.intp) - 1
+        cuts = different[:-1] if len(different) <= most else np.unique(known[at])
+        cuts = cuts[cuts < known[-1]]
+        codes = np.where(missing, len(cuts) + 1, np.searchsorted(cuts, values, side="left"))
+        first = known[np.append(0, np.searchsorted(known, cuts, side="right"))]
+        k = len(cuts) + 1
+        spans = [(a, b) for a in range(k) for b in range(a + 1, k + 1) if b - a < k or missing.any()]
+        spans += [(k, k + 1)] * bool(missing.any())
+        ends = tuple(zip(first.tolist(), np.append(cuts, known[-1]).tolist(), strict=True))
+        return cls(column, codes.astype(np.uint8), k + 1, _pairs(spans), ends)
+
+    @classmethod
+    def _of_levels(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
+        counts = np.bincount(column.values + 1, minlength=len(column.levels) + 1)
+        often = np.argsort(-counts[1:], kind="stable")[: _CROSSED_LEVELS if crossed else _LEVELS]
+        kept = [level for level in sorted(often.tolist()) if counts[level + 1] >= min_rows]
+        place = np.full(len(counts), len(kept), np.uint8)  # all others
+        place[np.array(kept, np.intp) + 1] = np.arange(len(kept))
+        place[0] = len(kept) + 1
+        spans = [(k, k + 1) for k in [*range(len(kept)), *[len(kept) + 1] * bool(counts[0])]]
+        names = (*(column.levels[level] for level in kept), _EVERY)
+        return cls(column, place[column.values + 1], len(kept) + 2, _pairs(spans), names=names)
+
+    def condition(self, first: int, end: int) -> Condition:
+        """Say which rows are in these bins."""
+        name, k = self.column.name, len(self.ends or self.names)
+        if first == k:
+            return name, "=", "(missing)"
+        if self.names:
+            return name, "=", self.names[first]
+        write = self.column.written
+        (least, _), (_, most) = self.ends[first], self.ends[end - 1]
+        if least == most:
+            return name, "=", write(least, least)
+        over = write(self.ends[first - 1][1], least) if first else ""
+        if end == k:
+            return (name, "over", over) if over else (name, "=", "(not missing)")
+        upper = write(most, self.ends[end][0])
+        return (name, "over", f"{over} and at most {upper}") if over else (name, "at most", upper)
+
+
+def _pairs(spans: list[tuple[int, int]]) -> Places:
+    return np.array(spans, np.intp).reshape(-1, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """All slices: intervals of bins and levels of one column, and products of those of two.
+
+    They are rectangles of small tables, one a column and one for every two, whose sums all come from
+    the tables' own.
+    """
+
+    bins: tuple[tuple[Bins, Bins], ...]  #: Of every column, by itself and crossed.
+    codes: NDArray[np.uint8]  #: From 1 on, (n, 2d): by itself, and crossed.
+    singles: Places  #: Where tables of columns start, (d,).
+    pairs: Places  #: Where those of two start, (d, d), or (0, 0).
+    widths: Places  #: Of a row of a table, by its second column, (d,).
+    starts: Places  #: Where tables start, (T,), and their shapes, (T, 2).
+    shapes: Places
+    corners: Places  #: (K, 4) places in the tables.
+    which: Places  #: (K, 6): columns (the second −1 of one), and spans.
+
+    @classmethod
+    def of(cls, features: Features, min_rows: int) -> Cells:
+        """Return the slices of at least so many rows, none of them twice."""
+        bins = tuple(
+            (Bins.of(each, False, min_rows), Bins.of(each, True, min_rows)) for each in features.columns
+        )
+        d, total = len(bins), 0
+        starts, shapes, corners, which = [], [], [], []
+        singles, pairs = np.zeros(d, np.intp), np.zeros((d if d <= _MOST_CROSSED else 0,) * 2, np.intp)
+        looked = [(j, -1) for j in range(d)] + (list(combinations(range(d), 2)) if len(pairs) else [])
+        for j, k in looked:
+            one, alone = (bins[j][0], True) if k < 0 else (bins[j][1], False)
+            shape = one.count + 1, 2 if alone else bins[k][1].count + 1
+            if alone:
+                singles[j] = total + 1
+            else:
+                pairs[j, k] = total
+            other = _pairs([(0, 1)]) if alone else bins[k][1].spans
+            a, b = np.repeat(one.spans, len(other), axis=0).T
+            u, v = np.tile(other, (len(one.spans), 1)).T
+            place = [total + x * shape[1] + y for x, y in ((b, v), (a, v), (b, u), (a, u))]
+            corners.append(np.column_stack(place))
+            which.append(np.column_stack([np.full(len(a), j), np.full(len(a), k), a, b, u, v]))
+            starts.append(total)
+            shapes.append(shape)
+            total += shape[0] * shape[1]
+        codes = np.column_stack([each.codes for part in zip(*bins, strict=True) for each in part])
+        found = cls(
+            bins,
+            np.ascontiguousarray(codes + np.uint8(1)),
+            singles,
+            pairs,
+            np.array([crossed.count + 1 for _, crossed in bins], np.intp),
+            np.array(starts, np.intp),
+            np.array(shapes, np.intp),
+            np.concatenate(corners),
+            np.concatenate(which),
+        )
+        n = len(codes)
+        rows, marks = found.sums(np.stack([np.ones(n), generator(0).random(n)]))
+        kept = np.flatnonzero((rows >= max(min_rows, 2)) & (rows < n))
+        # Equal slices have equal sums of fixed random numbers.
+        _, first = np.unique(marks[kept].round(9), return_index=True)
+        return found.kept(kept[np.sort(first)])
+
+    @property
+    def count(self) -> int:
+        """Number of slices, K."""
+        return len(self.corners)
+
+    def kept(self, places: Any) -> Cells:
+        """Return some of the slices."""
+        return replace(self, corners=self.corners[places], which=self.which[places])
+
+    @cached_property
+    def _tables(self) -> tuple[Any, ...]:
+        grid = self.codes, self.singles, self.pairs, self.widths, self.starts, self.shapes
+        return *grid, np.ascontiguousarray(self.corners)
+
+    def _empty(self) -> Array:
+        return np.empty(int(self.starts[-1] + self.shapes[-1].prod()))
+
+    def sums(self, values: Any) -> Array:
+        """Return the sums of values (B, n) over all slices, (B, K)."""
+        from caltest.loops import features as _loops
+
+        found = np.empty((len(values), self.count))
+        _loops.cell_sums(values, *self._tables, self._empty(), found)
+        return found
+
+    def moments(self, values: Array, clusters: Clusters) -> tuple[Array, Array]:
+        """Return Σ_g S_g² and Σ_g S_g⁴ of what clusters add to every slice, (K,) each."""
+        from caltest.loops import features as _loops
+
+        order = np.argsort(clusters.codes, kind="stable")
+        ends = np.cumsum(np.bincount(clusters.codes, minlength=clusters.count))
+        second, fourth = np.zeros((2, self.count))
+        _loops.cluster_moments(values, order, ends, *self._tables, self._empty(), second, fourth)
+        return second, fourth
+
+    def rows(self, k: int) -> Mask:
+        """Return which rows are in a slice, (n,)."""
+        j, other, a, b, u, v = self.which[k].tolist()
+        one = (self.bins[j][0] if other < 0 else self.bins[j][1]).codes
+        inside = (one >= a) & (one < b)
+        if other >= 0:
+            two = self.bins[other][1].codes
+            inside &= (two >= u) & (two < v)
+        return inside
+
+    def conditions(self, k: int) -> tuple[Condition, ...]:
+        """Say which rows are in a slice."""
+        j, other, a, b, u, v = self.which[k].tolist()
+        if other < 0:
+            return (self.bins[j][0].condition(a, b),)
+        return self.bins[j][1].condition(a, b), self.bins[other][1].condition(u, v)
+
+
+# ------------------------------------------------------------------ residuals
+
+
+_DRAWS_OF_VARIANCE = 32
+
+
+@dataclass(frozen=True, eq=False)
+class OfFeatures(HasSigns):
+    """A form of residuals r_i(y_i), 0 on average."""
+
+    law: Law
+    weights: Array  #: (n,).
+    usual: Any  #: The form of their sum, which says what comonotone outcomes are.
+
+    one_by_one = True
+
+    @property
+    def probs(self) -> Array:  # type: ignore[override]
+        return np.asarray(self.usual.probs)
+
+    def cells_of(self, labels: Any) -> Places:
+        return np.asarray(self.usual.cells_of(labels))
+
+    def comonotone(self) -> Any:
+        return self.usual.comonotone()
+
+    @property
+    def of_event(self) -> bool:
+        """Whether outcomes are 0 or 1."""
+        return self.law.n_classes == 2
+
+    def residuals(self, outcomes: Any, rows: slice = slice(None)) -> Array:
+        """Return the residuals of outcomes (B, n), of some rows."""
+        if self.of_event:
+            return np.asarray(outcomes[:, rows] - self.law.probs[rows, 1])  # type: ignore[attr-defined]
+        law: Any = self.law
+        below, at = law.cdf(outcomes)
+        return np.asarray(0.5 * (below + at)[:, rows] - 0.5)
+
+    @cached_property
+    def variances(self) -> Array:
+        """Of residuals, (n,): of numbers about, by draws that are the same whatever is observed."""
+        if self.of_event:
+            return np.asarray(self.law.probs.prod(axis=1))  # type: ignore[attr-defined]
+        drawn = self.law.sampler(child_seed(0, _DRAWS_OF_VARIANCE)).draw(0, _DRAWS_OF_VARIANCE)
+        return np.asarray(np.mean(self.residuals(drawn) ** 2, axis=0))
+
+    @cached_property
+    def _alike(self) -> bool:
+        return bool((self.weights == 1.0).all())
+
+
+# ------------------------------------------------------------------ scan
+
+#: Shifts of the log odds at which roots are computed; cubics lead from one to the next.
+_SHIFTS = 0.01 * 2.0 ** np.arange(11)
+
+
+@dataclass(frozen=True, eq=False)
+class Curves:
+    """Signed roots of likelihood ratios as functions of the count of events, (K, G)."""
+
+    knots: Array
+    heights: Array
+    slopes: Array
+
+    @classmethod
+    def of(cls, cells: Cells, p: Array) -> Curves:
+        """Compute ±√(2 (θO − K(θ))), K(θ) = Σ log(1 + p (e^θ − 1)), where the mean at θ is O."""
+        possible, certain = p > 0.0, p == 1.0
+        with np.errstate(divide="ignore"):
+            ends = np.stack(
+                [
+                    np.where(certain, 0.0, -np.log1p(-p)),
+                    certain,
+                    np.where(possible, -np.log(p), 0.0),
+                    possible,
+                    p,
+                    p * (1.0 - p),
+                ]
+            )
+        none, least, every, most, mean, variance = cells.sums(ends.astype(np.float64))
+        rows: dict[float, tuple[Array, Array, Array]] = {
+            -np.inf: (least, -np.sqrt(2.0 * none), np.zeros(len(mean))),
+            0.0: (mean, np.zeros(len(mean)), 1.0 / np.sqrt(np.maximum(variance, 1e-300))),
+            np.inf: (most, np.sqrt(2.0 * every), np.zeros(len(mean))),
+        }
+        for shift in np.concatenate([-_SHIFTS, _SHIFTS]).tolist():
+            grown = p * np.expm1(shift)
+            k, count = cells.sums(np.stack([np.log1p(grown), (p + grown) / (1.0 + grown)]))
+            height = np.sign(shift) * np.sqrt(2.0 * np.maximum(shift * count - k, 0.0))
+            slope = shift / np.where(height == 0.0, np.inf, height)
+            rows[shift] = count, height, np.where(height == 0.0, rows[0.0][2], slope)
+        each = (np.column_stack(x) for x in zip(*(rows[s] for s in sorted(rows)), strict=True))
+        return cls(*map(np.ascontiguousarray, each))
+
+
+@dataclass(frozen=True, eq=False)
+class ScanForm(OfFeatures):
+    """T = the largest |root| of a slice: of the likelihood ratio of one shift of the log odds.
+
+    Of rows that count differently, of numbers, and of signs of clusters it is a sum of residuals over
+    its standard deviation; of signs, over that among the signs.
+    """
+
+    cells: Cells
+    curves: Curves | None
+    dropped: int = 0  #: Slices that too few clusters carry.
+    effective: float | None = None  #: Clusters that carry the slice that fewest do.
+    chosen: Places | None = None  #: Slices of which each is asked for, and the largest of all others.
+
+    resolution = 1e-9
+
+    @classmethod
+    def of(
+        cls, law: Law, weights: Array, usual: Any, cells: Cells, clusters: Places | None
+    ) -> ScanForm:
+        """Leave out slices where nothing could be found."""
+        found = cls(law, weights, usual, cells, None)
+        w, v = weights, found.variances
+        deviations = w * np.sqrt(v)
+        variance = cells.sums(v[None])[0]
+        keep, effective = variance > _LEAST_VARIANCE, np.full(cells.count, np.inf)
+        if clusters is not None:
+            # In effect so many clusters with the event, and without, if rows of one share everything.
+            second, fourth = cells.moments(deviations, Clusters.of(clusters, w))
+            effective = second**2 / np.where(fourth > 0.0, fourth, np.inf)
+            if found.of_event:
+                rows, events = cells.sums(np.stack([w, w * law.probs[:, 1]]))  # type: ignore[attr-defined]
+                effective *= np.minimum(events, rows - events) / np.where(rows > 0.0, rows, np.inf)
+        few = keep & (effective < FEWEST_CLUSTERS)
+        keep &= ~few
+        if not keep.any():
+            raise InputError(
+                "no slice by features has enough rows, events or clusters to be looked at; lower the "
+                "least number of rows of a slice, or leave the features out."
+            )
+        cells = cells.kept(np.flatnonzero(keep))
+        exact = found.of_event and found._alike and clusters is None
+        curves = Curves.of(cells, law.probs[:, 1]) if exact else None  # type: ignore[attr-defined]
+        known = None if clusters is None else float(effective[keep].min())
+        return replace(found, cells=cells, curves=curves, dropped=int(few.sum()), effective=known)
+
+    @cached_property
+    def _scale(self) -> Array:
+        return np.sqrt(self.cells.sums((self.weights**2 * self.variances)[None])[0])
+
+    def among(self, chosen: Places) -> ScanForm:
+        """Return the form whose values are |roots| of some slices, and the largest of all others."""
+        return replace(self, chosen=chosen)
+
+    def roots(self, outcomes: Any) -> Array:
+        """Return the signed roots of all slices, (B, K): above 0 where more was observed."""
+        if self.curves is None:
+            return self.cells.sums(self.weights * self.residuals(outcomes)) / self._scale
+        from caltest.loops import features as _loops
+
+        counts = self.cells.sums(outcomes)
+        _loops.roots(counts, self.curves.knots, self.curves.heights, self.curves.slopes, counts)
+        return counts
+
+    def _largest(self, roots: Array) -> Array:
+        sizes = np.abs(roots, out=roots)
+        if self.chosen is None:
+            return np.asarray(sizes.max(axis=1))
+        own = sizes[:, self.chosen]
+        sizes[:, self.chosen] = 0.0
+        return np.column_stack([own, sizes.max(axis=1)])
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        size = max(1, _HELD // max(self.cells.count, len(self.weights)))
+        cut = blocks(len(labels), size)
+        return np.concatenate([self._largest(self.roots(labels[part])) for part in cut])
+
+    def of_signs(self, labels: Labels, clusters: Clusters) -> Any:
+        """Return a function of signs (B, G) whose values are roots, (B, K)."""
+        values = self.weights * self.residuals(labels[None])[0]
+        second, _ = self.cells.moments(values, clusters)
+        scale = np.sqrt(np.where(second > 0.0, second, np.inf))
+        return lambda signs: self.cells.sums(signs[:, clusters.codes] * values) / scale
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        roots, width = self.of_signs(labels, clusters), max(len(self.weights), self.cells.count)
+        given: Any = lambda signs: self._largest(roots(signs))  # noqa: E731
+        return Signed(given, clusters.count, True, self.resolution, width)
+
+
+# ------------------------------------------------------------------ ridge
+
+_UP_TO = 1500  # rows, all pairs of which are compared; of more, landmarks
+_LANDMARKS = 384
+_WIDTH, _NUMBERS = 256, 2**27  # features of a row, and of all rows
+_RIDGE = 0.01  # times the number of rows
+_NEGLIGIBLE = 0.02  # shares of directions that the ridge leaves
+_AT_ONCE = 2**14  # rows
+
+
+def standardised(features: Features, *more: Array) -> Array:
+    """Return columns as a learner takes them, (n, D): ranks of numbers, and levels, of variance 1.
+
+    Missing entries are 0, and have a column of their own. All levels of a category together vary by 1.
+    """
+    found = list[Array]()
+    for each in (*(Feature("", column) for column in more), *features.columns):
+        missing = each.values < 0 if each.levels else np.isnan(each.values)
+        if each.levels:
+            counts = np.bincount(each.values[~missing], minlength=len(each.levels))
+            often = np.argsort(-counts, kind="stable")[:_CROSSED_LEVELS]
+            own = [(each.values == level) * 1.0 for level in often if counts[level]]
+        else:
+            own = [np.where(missing, np.nan, rankdata(each.values, nan_policy="omit"))]
+        own = [_of_variance_one(x) / max(len(own) - 1, 1) ** 0.5 for x in own]
+        found += [*own, _of_variance_one(missing * 1.0)] if missing.any() else own
+    return np.column_stack(found)
+
+
+def _of_variance_one(values: Array) -> Array:
+    mean, deviation = np.nanmean(values), np.nanstd(values)
+    return np.nan_to_num((values - mean) / (deviation if deviation > 0.0 else 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class KernelRidge:
+    """Features Φ of a Gaussian kernel of columns: all rows, or landmarks, are its centres."""
+
+    columns: Array  #: (n, D), standardised.
+    count: int  #: How many features there were before.
+    directions: Array = field(default=None, repr=False)  # type: ignore[assignment]
+    kept: Array = field(default=None, repr=False)  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, columns: Array, count: int) -> KernelRidge:
+        """Find the directions of ΦᵀΦ, scaled by what a ridge of n/100 leaves of them."""
+        n = len(columns)
+        found = cls(columns, count)
+        centres = found._centres
+        values, vectors = np.linalg.eigh(found._kernel(centres, centres))
+        own = values > 1e-9 * values[-1]
+        root = vectors[:, own] / np.sqrt(values[own])
+        squares: Any = sum(each.T @ each for _, each in found._blocks(root))
+        values, vectors = np.linalg.eigh(squares)
+        ridge = _RIDGE * n
+        most = max(16, min(_WIDTH, _NUMBERS // n)) if n > _UP_TO else n
+        kept = values / (values + ridge) >= _NEGLIGIBLE
+        kept[:-most] = False
+        scaled = vectors[:, kept] / np.sqrt(values[kept] + ridge)
+        return replace(found, directions=root @ scaled, kept=values[kept])
+
+    @cached_property
+    def _centres(self) -> Array:
+        n = len(self.columns)
+        if n <= _UP_TO:
+            return self.columns
+        return self.columns[np.sort(generator(0).choice(n, _LANDMARKS, replace=False))]
+
+    def _kernel(self, some: Array, others: Array) -> Array:
+        """Return exp(−|z − z′|²/(2d)) of columns, d the number of columns that were given."""
+        squares = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * some @ others.T
+        return np.asarray(np.exp(squares.clip(min=0.0) / (-2.0 * self.count)))
+
+    def _blocks(self, directions: Array) -> Iterator[tuple[slice, Array]]:
+        for rows in blocks(len(self.columns), _AT_ONCE):
+            yield rows, self._kernel(self.columns[rows], self._centres) @ directions
+
+    @cached_property
+    def features(self) -> Array:
+        """Features Ψ with ΨΨᵀ = K (K + λ)⁻¹, (n, F); of many rows in half the digits."""
+        n = len(self.columns)
+        kind = np.float64 if n <= _UP_TO else np.float32
+        found = np.empty((n, self.directions.shape[1]), kind)
+        for rows, each in self._blocks(self.directions):
+            found[rows] = each
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeForm(OfFeatures):
+    """T = Σ_{i≠j} r_i W_ij r_j, W_ij = H_ij / √((1 − H_ii)(1 − H_jj)), H = K (K + λ)⁻¹.
+
+    It is about the score of a learner that leaves each row out: how well kernel ridge regression of the
+    residuals on the columns and the prediction foretells them.
+    """
+
+    features: Array  #: Ψ, (n, F), so that W_ij = ⟨ψ_i, ψ_j⟩.
+
+    @classmethod
+    def of(cls, law: Law, weights: Array, usual: Any, hat: Array) -> RidgeForm:
+        """Take rows out of what they foretell themselves, by hat features, which are overwritten."""
+        own = np.einsum("if,if->i", hat, hat, dtype=np.float64).clip(max=1.0 - 1e-6)
+        hat /= np.sqrt(1.0 - own).astype(hat.dtype)[:, None]
+        return cls(law, weights, usual, hat)
+
+    @cached_property
+    def _squares(self) -> Array:
+        return np.asarray(np.einsum("if,if->i", self.features, self.features, dtype=np.float64))
+
+    @cached_property
+    def resolution(self) -> float:
+        """Rounding of the sum."""
+        size = float(self._squares @ (self.weights**2 * self.variances))
+        return (1e-12 if self.features.dtype == np.float64 else 1e-6) * size
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        sums, own = np.zeros((len(labels), self.features.shape[1])), np.zeros(len(labels))
+        whole = None if self.of_event else self.residuals(labels)
+        for rows in blocks(len(self.weights), _AT_ONCE):
+            seen = self.residuals(labels, rows) if whole is None else whole[:, rows]
+            seen = seen * self.weights[rows]
+            sums += seen.astype(self.features.dtype) @ self.features[rows]
+            own += seen**2 @ self._squares[rows]
+        return np.asarray(np.einsum("bf,bf->b", sums, sums) - own)
+
+    @property
+    def features_of_a_class(self) -> int:  # type: ignore[override]
+        return int(self.features.shape[1])
+
+    def _by_cluster(self, labels: Labels, clusters: Clusters) -> Array:
+        seen = self.weights * self.residuals(labels[None])[0]
+        return clusters.sums(seen[:, None] * self.features)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
+        each = (self._by_cluster(y, clusters) for y in labels)
+        return np.array([np.einsum("gf,gf->g", sums, sums) for sums in each])
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        sums = self._by_cluster(labels, clusters)
+        own = float(np.einsum("gf,gf->", sums, sums))
+        return signed_sums(sums, partial(squared_norms, 1.0, own), True, self.resolution)

@@ -1,0 +1,101 @@
+"""The loops over slices: sums over all rectangles of small tables, and roots of likelihoods."""
+
+# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
+
+from __future__ import annotations
+
+from typing import Any
+
+from caltest.loops import loop
+
+
+@loop
+def _add(table: Any, codes: Any, singles: Any, pairs: Any, widths: Any, i: int, value: Any) -> None:
+    """Add a row to the table of every column, and to that of every two."""
+    d = len(singles)
+    for j in range(d):
+        table[singles[j] + 2 * codes[i, j]] += value
+    for j in range(len(pairs)):
+        place = codes[i, d + j]
+        for k in range(j + 1, d):
+            table[pairs[j, k] + place * widths[k] + codes[i, d + k]] += value
+
+
+@loop
+def _add_up(table: Any, starts: Any, shapes: Any) -> None:
+    """Make every table the sums of all that comes before, row by row and column by column."""
+    for t in range(len(starts)):
+        start, (height, width) = starts[t], shapes[t]
+        for x in range(1, height):
+            own = start + x * width
+            for y in range(1, width):
+                table[own + y] += (
+                    table[own + y - 1] + table[own + y - width] - table[own + y - width - 1]
+                )
+
+
+@loop
+def cell_sums(
+    values: Any, codes: Any, singles: Any, pairs: Any, widths: Any, starts: Any, shapes: Any,
+    corners: Any, table: Any, found: Any,
+) -> None:  # fmt: skip
+    """Write sums of values (B, n) over K rectangles, (B, K), each by the four corners of its own."""
+    for b in range(len(values)):
+        table[:] = 0.0
+        for i in range(values.shape[1]):
+            if values[b, i] != 0:
+                _add(table, codes, singles, pairs, widths, i, values[b, i])
+        _add_up(table, starts, shapes)
+        for k in range(len(corners)):
+            high, beside, below, low = corners[k]
+            found[b, k] = table[high] - table[beside] - table[below] + table[low]
+
+
+@loop
+def cluster_moments(
+    values: Any, order: Any, ends: Any, codes: Any, singles: Any, pairs: Any, widths: Any, starts: Any,
+    shapes: Any, corners: Any, table: Any, second: Any, fourth: Any,
+) -> None:  # fmt: skip
+    """Add up squares and fourth powers of what every cluster adds to every rectangle."""
+    first = 0
+    for g in range(len(ends)):
+        table[:] = 0.0
+        for r in range(first, ends[g]):
+            _add(table, codes, singles, pairs, widths, order[r], values[order[r]])
+        first = ends[g]
+        _add_up(table, starts, shapes)
+        for k in range(len(corners)):
+            high, beside, below, low = corners[k]
+            square = (table[high] - table[beside] - table[below] + table[low]) ** 2
+            second[k] += square
+            fourth[k] += square * square
+
+
+@loop
+def roots(counts: Any, knots: Any, heights: Any, slopes: Any, found: Any) -> None:
+    """Write the roots of counts (B, K): cubics between knots (K, G), straight at both ends."""
+    last = knots.shape[1] - 1
+    for b in range(len(counts)):
+        for k in range(len(knots)):
+            x = counts[b, k]
+            low, high = 0, last
+            while high - low > 1:
+                middle = (low + high) // 2
+                if knots[k, middle] <= x:
+                    low = middle
+                else:
+                    high = middle
+            start, end = heights[k, low], heights[k, high]
+            step = knots[k, high] - knots[k, low]
+            if x <= knots[k, 0]:
+                found[b, k] = heights[k, 0]
+            elif x >= knots[k, last] or step <= 0.0:
+                found[b, k] = end
+            elif low == 0 or high == last:
+                found[b, k] = start + (x - knots[k, low]) / step * (end - start)
+            else:
+                u = (x - knots[k, low]) / step
+                rise, fall = step * slopes[k, low], step * slopes[k, high]
+                bend = 3.0 * (end - start) - 2.0 * rise - fall
+                found[b, k] = start + u * (rise + u * (bend + u * (rise + fall - 2.0 * (end - start))))
