@@ -561,13 +561,13 @@ def list_choices(
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
         from caltest.pvalues import CORRECTIONS
-        from caltest.statistics import DENSITY_STATISTICS, STATISTICS
+        from caltest.statistics import DENSITY_STATISTICS, FEATURE_STATISTICS, STATISTICS
         from caltest.text import row
 
         classwise = "For audits: every class by itself, as through class:."
         families = {"westfall_young": "family-wise error rate, from the joint draws of all checks"}
         known: dict[str, dict[str, Any]] = {
-            "statistics": {**STATISTICS, **DENSITY_STATISTICS},
+            "statistics": STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS,
             "lenses": {
                 "canonical": "For audits: all classes at once.",
                 "classwise": classwise,

@@ -11,7 +11,7 @@ less ½; each 0 on average.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 from typing import Any, TypeAlias
@@ -199,7 +199,8 @@ class Cells:
         from caltest.loops import features as _loops
 
         found = np.empty((len(values), self.count))
-        _loops.cell_sums(values, *self._tables, self._empty(), found)
+        given: Any = (values, *self._tables, self._empty(), found)
+        _loops.cell_sums(*given)
         return found
 
     def moments(self, values: Array, clusters: Clusters) -> tuple[Array, Array]:
@@ -209,7 +210,8 @@ class Cells:
         order = np.argsort(clusters.codes, kind="stable")
         ends = np.cumsum(np.bincount(clusters.codes, minlength=clusters.count))
         second, fourth = np.zeros((2, self.count))
-        _loops.cluster_moments(values, order, ends, *self._tables, self._empty(), second, fourth)
+        given: Any = (values, order, ends, *self._tables, self._empty(), second, fourth)
+        _loops.cluster_moments(*given)
         return second, fourth
 
     def rows(self, k: int) -> Mask:
@@ -220,7 +222,7 @@ class Cells:
         if other >= 0:
             two = self.bins[other][1].codes
             inside &= (two >= u) & (two < v)
-        return inside
+        return np.asarray(inside)
 
     def conditions(self, k: int) -> tuple[Condition, ...]:
         """Say which rows are in a slice."""
@@ -375,7 +377,7 @@ class ScanForm(OfFeatures):
 
     @cached_property
     def _scale(self) -> Array:
-        return np.sqrt(self.cells.sums((self.weights**2 * self.variances)[None])[0])
+        return np.asarray(np.sqrt(self.cells.sums((self.weights**2 * self.variances)[None])[0]))
 
     def among(self, chosen: Places) -> ScanForm:
         """Return the form whose values are |roots| of some slices, and the largest of all others."""
@@ -384,12 +386,13 @@ class ScanForm(OfFeatures):
     def roots(self, outcomes: Any) -> Array:
         """Return the signed roots of all slices, (B, K): above 0 where more was observed."""
         if self.curves is None:
-            return self.cells.sums(self.weights * self.residuals(outcomes)) / self._scale
+            sums = self.cells.sums(self.weights * self.residuals(outcomes))
+            return np.asarray(sums / self._scale)
         from caltest.loops import features as _loops
 
         counts = self.cells.sums(outcomes)
         _loops.roots(counts, self.curves.knots, self.curves.heights, self.curves.slopes, counts)
-        return counts
+        return np.asarray(counts)
 
     def _largest(self, roots: Array) -> Array:
         sizes = np.abs(roots, out=roots)
@@ -446,9 +449,9 @@ def standardised(features: Features, *more: Array) -> Array:
     return np.column_stack(found)
 
 
-def _of_variance_one(values: Array) -> Array:
+def _of_variance_one(values: Any) -> Array:
     mean, deviation = np.nanmean(values), np.nanstd(values)
-    return np.nan_to_num((values - mean) / (deviation if deviation > 0.0 else 1.0))
+    return np.asarray(np.nan_to_num((values - mean) / (deviation if deviation > 0.0 else 1.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -457,8 +460,7 @@ class KernelRidge:
 
     columns: Array  #: (n, D), standardised.
     count: int  #: How many features there were before.
-    directions: Array = field(default=None, repr=False)  # type: ignore[assignment]
-    kept: Array = field(default=None, repr=False)  # type: ignore[assignment]
+    directions: Any = None  #: Of the centres, (C, F).
 
     @classmethod
     def of(cls, columns: Array, count: int) -> KernelRidge:
@@ -476,7 +478,7 @@ class KernelRidge:
         kept = values / (values + ridge) >= _NEGLIGIBLE
         kept[:-most] = False
         scaled = vectors[:, kept] / np.sqrt(values[kept] + ridge)
-        return replace(found, directions=root @ scaled, kept=values[kept])
+        return replace(found, directions=root @ scaled)
 
     @cached_property
     def _centres(self) -> Array:

@@ -15,6 +15,7 @@ from caltest.statistics.classical import *
 from caltest.statistics.distributions import *
 from caltest.statistics.ece import *
 from caltest.statistics.features import *
+from caltest.statistics.features import OfFeatures
 from caltest.statistics.omnibus import *
 from caltest.statistics.skce import *
 from caltest.statistics.table import TABLE
@@ -22,24 +23,29 @@ from caltest.statistics.times import *
 
 _EVERY: dict[str, type[Statistic]] = {name: Listed.of_name[name] for name in TABLE}
 
+#: Statistics of residuals and features, of classes through a lens and of numbers.
+FEATURE_STATISTICS = {name: each for name, each in _EVERY.items() if issubclass(each, OfFeatures)}
+
+_OTHERS = {name: each for name, each in _EVERY.items() if name not in FEATURE_STATISTICS}
+
 #: Statistics of predicted classes, in the order of the table.
-STATISTICS = {name: each for name, each in _EVERY.items() if Classes in each.laws}
+STATISTICS = {name: each for name, each in _OTHERS.items() if Classes in each.laws}
 
 #: Statistics of predicted distributions of numbers (:mod:`caltest.predictive`).
-DENSITY_STATISTICS = {name: each for name, each in _EVERY.items() if {*each.laws} != {Classes}}
+DENSITY_STATISTICS = {name: each for name, each in _OTHERS.items() if {*each.laws} != {Classes}}
 
 #: A name, an object, or a function of yours.
 StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
 
 __all__ = [each.__name__ for each in _EVERY.values()]
 __all__ += ["AllRowsNeededError", "FunctionStatistic", "SKCEOfNumbers", "Statistic", "StatisticLike"]
-__all__ += ["DENSITY_STATISTICS", "STATISTICS", "find_statistic"]
+__all__ += ["DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATISTICS", "find_statistic"]
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
     """Return the statistic of a name, an object or a function."""
     if isinstance(statistic, str):
-        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS)()
+        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS)()
     if isinstance(statistic, type) and issubclass(statistic, Statistic):
         return statistic()
     if isinstance(statistic, Statistic):

@@ -149,7 +149,8 @@ def _title(text: str) -> list[str]:
 
 def statistics() -> list[str]:
     """Return the table of statistics, by the question that each answers."""
-    every = {**caltest.statistics.STATISTICS, **caltest.statistics.DENSITY_STATISTICS}
+    of = caltest.statistics
+    every = of.STATISTICS | of.DENSITY_STATISTICS | of.FEATURE_STATISTICS
     lines = []
     for question in dict.fromkeys(each.question for each in every.values()):
         lines += [f".. list-table:: {question}", "   :header-rows: 1", ""]
