@@ -28,6 +28,7 @@ _LONGEST = 40  # digits of a whole number
 _TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?| UTC)?", re.A | re.I
 )
+_DATE = re.compile(r"\d{4}-\d\d-\d\d(?: .+)?")
 _UTC = ("Z", "z", "+00:00", "+0000", " UTC")
 # Cyrillic and Greek letters, as they look where they are capital; dashes; 0 and o, 1 and l and i.
 _TAKEN_FOR = str.maketrans(
@@ -112,6 +113,16 @@ def number_of(text: str | None) -> float:
     return float(text) if text is not None and _COUNTED.fullmatch(text) else np.nan
 
 
+def moment_of(text: str | None) -> np.datetime64 | None:
+    """Return a date, or a time, as it is spelled, to microseconds; None if it is none.
+
+    >>> [str(moment_of(text)) for text in ("2024-01-31", "2024-01-31 12:00:00+00:00", "2024-02-31")]
+    ['2024-01-31T00:00:00.000000', '2024-01-31T12:00:00.000000', 'None']
+    """
+    plain = (text or "").removesuffix("+00:00")
+    return attempt(lambda: np.datetime64(plain, "us")) if _DATE.fullmatch(plain) else None
+
+
 # ------------------------------------------------------------------ columns of values
 
 
@@ -135,7 +146,7 @@ def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.nda
         codes, distinct = pd.factorize(pd.Series(cells, dtype=dtype).to_numpy())
     except Exception:  # an entry that has no hash, or cannot be compared
         row = next((row for row, cell in enumerate(cells) if attempt(partial(hash, cell)) is None), 0)
-        raise _no_value(what, row, cells[row]) from None
+        raise no_value(what, row, cells[row]) from None
     if kinds & {bool, np.bool_}:
         distinct = np.array([x[0] if x in _BOOLEANS else x for x in distinct.tolist()], object)
     if len(codes) and codes.min() < 0:
@@ -144,7 +155,8 @@ def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.nda
     return codes, distinct
 
 
-def _no_value(what: str, row: int, cell: Any) -> InputError:
+def no_value(what: str, row: int, cell: Any) -> InputError:
+    """Return the error that a cell is neither a name nor a number."""
     do = "{argument} holds {found} in {row}; give a name or a number for every row, as text if need be."
     return InputError(do, argument=what, found=quoted(cell), row=row)
 
@@ -188,7 +200,7 @@ def column_of(
         try:
             text = spelled(cell)
         except Exception:  # as Python writes no number of more than 4300 digits
-            raise _no_value(what, int(np.argmax(codes == number)), cell) from None
+            raise no_value(what, int(np.argmax(codes == number)), cell) from None
         if needed and is_missing(cell):
             word = f", {quoted(cell)}," if isinstance(cell, str) and cell else ""
             missing = "{argument} has missing values, the first{found} in {row}; {do}."

@@ -17,8 +17,9 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
+from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
-from caltest.data.rows import without_zeros
+from caltest.data.rows import described, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
@@ -52,6 +53,7 @@ def test(
     weights: object = None,
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
+    features: object = None,
     logits: bool = False,
     n_resamples: int = 999,
     rng: Rng = None,
@@ -125,6 +127,13 @@ def test(
         If rows were sampled by their label: for each class (its name or column) the share of its
         rows that was kept. {0: 0.01} means one row of class 0 in a hundred, and all rows of other
         classes. Default None: rows were not sampled by label. See Notes.
+    features
+        Columns that describe the rows and were known before the outcome, for statistics that search
+        them: a data frame, a dict of columns, an array (n, d), or one column, of numbers, dates, truth
+        values or names (at most 1 000 different ones), in which missing values are a value of their
+        own. Numbers and dates (2024-01-31) may be text. A column with one value in all rows is left
+        out, and the result says so. Refused with a tolerance or rounding, and for a file opened by
+        :func:`caltest.files.scan`. Default None: those of ``probs``, if it was read with some.
     logits
         Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
         of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.
@@ -219,7 +228,12 @@ def test(
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     looked = find_lens(lens)
     own: dict[str, Any] = {"clusters": clusters, "class_names": class_names}
-    stored = _stored(probs, labels, logits, own)
+    if features is not None and isinstance(probs, Stored):
+        raise InputError(
+            f"{probs.name} is read a block of rows at a time, and features are searched in all rows at "
+            "once; call .load() on it, and give the .rows and .labels of what that returns."
+        )
+    stored = _stored(probs, labels, logits, own | {"features": features})
     with single_threaded_blas():
         if stored is not None:
             exact = exact or isinstance(chosen, nulls.ClusterSigns)
@@ -231,7 +245,9 @@ def test(
             read = stored.load(rounding=rounding)
             probs, labels, logits = read.rows, read.labels, False
         own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
-        given = _given(probs, labels, looked, measure, **own, rounding=rounding)
+        given = _given(probs, labels, looked, measure, features, **own, rounding=rounding)
+        if tolerant:
+            refuse_tolerance(given.whole.rows.features)
         trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
         if tolerant:
             return _tolerated(measure, chosen, trial, given, tolerance, alternative)
@@ -371,12 +387,23 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     return scan_arrays(probs, labels, logits) if mapped and plain else None
 
 
-def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:
+def _given(
+    probs: object,
+    labels: object,
+    lens: Lens | None,
+    measure: Statistic,
+    features: object = None,
+    **own: Any,
+) -> _Given:
     """Check the input and see it through the lens, or through the statistic's default lens.
 
     Rounded probabilities have no default lens.
     """
-    whole = without_zeros(whole_sample(probs, labels, **own))
+    given = whole_sample(probs, labels, **own)
+    whole, n_given = without_zeros(given), given.rows.n_samples
+    beside = {"probs": probs, "labels": labels, "weights": own.get("weights")}
+    rows = described(whole.rows, features, n_given, **beside, clusters=own.get("clusters"))
+    whole = replace(whole, rows=rows)
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)

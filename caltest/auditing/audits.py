@@ -17,7 +17,7 @@ from caltest.auditing import options as usual
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
-from caltest.auditing.groups import by_prediction, known_before, notes_on, read_groups
+from caltest.auditing.groups import by_prediction, known_before, notes_on, read_groups, searched
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
@@ -27,8 +27,9 @@ from caltest.auditing.times import SizesOfTimes, answers_of_times, curves_of, sh
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
+from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
-from caltest.data.rows import without_zeros
+from caltest.data.rows import described, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Pools, Predictive, Survival
@@ -56,6 +57,7 @@ def audit(
     labels: object,
     *,
     groups: object = None,
+    features: object = None,
     intersections: int = usual.INTERSECTIONS,
     materiality: float | None = None,
     materiality_ratio: float | None = None,
@@ -95,6 +97,12 @@ def audit(
         values are a group of their own. A column with more than 20 different numbers is cut at its
         quantiles into five ranges; up to 10% of its entries may be no numbers, and are a group of
         their own. Default None: no groups.
+    features
+        Columns that describe the rows and were known before the outcome, as in :func:`caltest.test`,
+        in which errors are searched for where nobody has named the groups. A column that is among
+        ``groups`` too is left out, with a warning. So is one that is a function of the outcome, which
+        ``premises`` then say. Refused with a tolerance or rounding. Default None: those of ``probs``,
+        if it was read with some.
     intersections
         How many group columns may be crossed. 2 (default) checks women over 65 besides women and
         people over 65; 1 checks every column by itself; 3 is the maximum.
@@ -268,7 +276,7 @@ def audit(
     (0.01, True, 'canonical')
     """
     given = dict(locals())
-    own = ("probs", "labels", "groups", "event", "time_unit", "class_names", *_OF_ROWS)
+    own = ("probs", "labels", "groups", "features", "event", "time_unit", "class_names", *_OF_ROWS)
     asked = {name: value for name, value in given.items() if name not in own}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
@@ -287,15 +295,26 @@ def audit(
     beside = {name: given[name] for name in ("probs", "labels", "weights", "clusters")}
     groupings = read_groups(groups, n_given, whole.rows.places, **beside)
     own_columns = tuple(each.column for each in groupings)
+    rows = described(whole.rows, features, n_given, **beside, groups=groups)
+    if options.tolerance is not None:
+        refuse_tolerance(rows.features)
+    named = [each.name for each in rows.features.columns] if rows.features else []
+    whole, unsearched = searched(replace(whole, rows=rows), own_columns)
     groupings, afterwards = known_before(groupings, whole)
-    doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *premises_of(whole))
+    doubts = (
+        *afterwards,
+        *unsearched,
+        *(x for each in groupings for x in each.doubts),
+        *premises_of(whole),
+    )
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
-    call = call_of(audit, given, own_columns, counted, options.seed, not of_classes)
+    columns = {"groups": own_columns, "features": named}
+    call = call_of(audit, given, columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
     if guaranteed and (law.seen is not None or in_clusters):
         exact, other = Argument("guaranteed", True), Argument("follow_up")

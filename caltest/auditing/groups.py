@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._numbers import counted, leading
-from caltest._visible import attempt, quoted, shown_column, shown_value
-from caltest.alignment import check_rows
+from caltest._visible import quoted, shown_column, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
-from caltest.data.containers import cells_of, check_distinct, check_named, name_of, native_of
-from caltest.data.premises import NO_CHANCE, chance_of_function, targets
+from caltest.data.containers import EMPTY, columns_of, entries_of, listed
+from caltest.data.premises import functions_of_outcome
 from caltest.exceptions import InputError, Premise, Row
 from caltest.laws import Predictive
 from caltest.spelling import column_of, different, is_missing, number_of
@@ -29,7 +28,6 @@ Places: TypeAlias = NDArray[np.intp]
 
 MISSING = "(missing)"
 NO_NUMBER = "(not a number)"
-EMPTY = "(empty)"
 MOST_VALUES = 1000
 FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
 MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
@@ -64,50 +62,20 @@ def read_groups(
     Values are compared as they are spelled; missing ones are a group of their own. Groups are made of
     the ``counting`` rows, if given, as if there were no others.
     """
-    columns = _columns(groups, n_rows, **beside)
+    columns = columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside)
     return tuple(_grouping(name, cells, counting) for name, cells in columns.items())
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
     """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
     found = dict[str, list[str]]()
-    for name, cells in _columns(groups, n_rows, **beside).items():
+    columns = columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside)
+    for name, cells in columns.items():
         own = column_of(cells, f"column {shown_column(name)!r}", "group")
         apart = [f"({text})" if text in (MISSING, EMPTY) else text for text in own.texts]
         values = [MISSING if text is None else text or EMPTY for text in apart]
         found[name] = [values[code] for code in own.codes]
     return found
-
-
-def _columns(groups: object, n_rows: int, **beside: object) -> dict[str, list[Any]]:
-    """Return the cells of group columns by name; ``beside``, by name, is what has the same rows."""
-    if groups is None:
-        return {}
-    native = groups if isinstance(groups, Mapping) else native_of(groups, "groups")
-    check_rows({**beside, "groups": groups})
-    columns: list[tuple[Any, list[Any]]]
-    if isinstance(native, Mapping):
-        check_named(list(native), "groups")
-        columns = [(name, _cells(cells, f"column {quoted(name)}")) for name, cells in native.items()]
-    elif isinstance(native, nw.DataFrame):
-        check_named(native.columns, "groups")
-        columns = [(name, cells_of(native.get_column(name), "groups") or []) for name in native.columns]
-    elif isinstance(native, nw.Series):
-        check_named([native.name], "groups")
-        columns = [(name_of(native) or _ONLY_NAME, cells_of(native, "groups") or [])]
-    else:
-        columns = [(_ONLY_NAME, _cells(groups, "groups"))]
-    names = [str(name) or EMPTY for name, _ in columns]
-    check_distinct(names, "columns of groups")
-    if not columns:
-        raise InputError("groups has no column; give at least one, or leave groups out.")
-    for name, (_, cells) in zip(names, columns, strict=True):
-        if len(cells) != n_rows:
-            raise InputError(
-                f"column {quoted(name)} of groups has {len(cells)} entries for {n_rows} rows of probs; "
-                "give one for every row."
-            )
-    return {name: cells for name, (_, cells) in zip(names, columns, strict=True)}
 
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
@@ -133,23 +101,6 @@ def _cut(numbers: NDArray[np.float64], parts: int) -> tuple[NDArray[np.float64],
     ordered = np.sort(numbers)
     last = np.unique(ordered[-(-np.arange(1, parts + 1) * len(ordered) // max(parts, 1)) - 1])
     return np.append(ordered[0], ordered[np.searchsorted(ordered, last[:-1], "right")]), last
-
-
-def _cells(column: object, what: str) -> list[Any]:
-    """Return the cells of one column."""
-    cells = cells_of(column, what)
-    ndim = attempt(lambda: int(column.ndim)) or 1  # type: ignore[attr-defined]
-    if ndim > 1 or {list, tuple, np.ndarray} & set(map(type, cells or ())):
-        raise InputError(
-            f"{what} is a table without column names; give a data frame or a dict of columns, as in "
-            "{'region': […], 'age': […]}."
-        )
-    if cells is None:
-        raise InputError(
-            f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
-            "column with an entry per row."
-        )
-    return cells
 
 
 def _parts(member: Places, count: int) -> list[Places]:
@@ -268,23 +219,28 @@ def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:
 
 
 def known_before(
-    groupings: Iterable[Grouping], sample: Sample
+    groupings: Sequence[Grouping], sample: Sample
 ) -> tuple[tuple[Grouping, ...], tuple[Premise, ...]]:
     """Return the columns that are no function of the outcome, and what the others are."""
-    known = targets(sample.rows.law, sample.labels)
-    kept, found = list[Grouping](), list[Premise]()
-    for each in groupings:
-        of = next(
-            (of for of, own in known.items() if chance_of_function(each.member, *own) <= NO_CHANCE), ""
-        )
-        if not of:
-            kept.append(each)
-            continue
-        column = shown_column(each.column)
-        seen = f"Column {column!r} of groups is a function of {of}; its groups are not examined"
-        do = f"leave {column!r} out, since groups must be known before the outcome"
-        found.append(Premise("groups known before the outcome", seen, do, withholds=True))
-    return tuple(kept), tuple(found)
+    codes = {each.column: (each.member, each.member) for each in groupings}
+    found = functions_of_outcome(codes, sample, "groups", "its groups are not examined")
+    return tuple(each for each in groupings if each.column not in found), tuple(found.values())
+
+
+def searched(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise, ...]]:
+    """Leave out features that are groups too, or functions of the outcome; return what these are."""
+    rows, features = whole.rows, whole.rows.features
+    if features is None:
+        return whole, ()
+    own = tuple(each for each in features.columns if each.name not in columns)
+    codes = {each.name: each.codes() for each in own}
+    found = functions_of_outcome(codes, whole, "features", "it is not searched")
+    kept = tuple(each for each in own if each.name not in found)
+    twice = [each.name for each in features.columns if each.name in columns]
+    notes = (f"Left out of features, as they are groups: {listed(twice)}.",) * bool(twice)
+    features = replace(features, columns=kept) if kept else None
+    rows = replace(rows, features=features, notes=(*rows.notes, *notes))
+    return replace(whole, rows=rows), tuple(found.values())
 
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, Places]], list[Skipped]]:

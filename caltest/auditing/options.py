@@ -232,20 +232,21 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
 
 
 #: What a call that repeats an audit names otherwise, or need not name.
-_APART = ("probs", "labels", "groups", "weights", "clusters", "rng", "n_jobs", "progress")
+_APART = ("probs", "labels", "groups", "features", "weights", "clusters", "rng", "n_jobs", "progress")
 
 
 def call_of(
     function: Callable[..., Any],
     given: Mapping[str, object],
-    columns: tuple[str, ...],
+    columns: Mapping[str, Sequence[str]],
     of_rows: Iterable[str],
     seed: int,
     of_numbers: bool,
 ) -> str:
     """Write the call that repeats an audit, with what was given and is not the default.
 
-    What has an entry per row (weights, clusters) stands there by its name.
+    What has an entry per row (weights, clusters) stands there by its name; groups and features with the
+    names of their ``columns``.
     """
 
     def written(value: Any) -> str:
@@ -260,10 +261,10 @@ def call_of(
         return repr(value.tolist() if has(value, "tolist") else value)
 
     parts = ["predicted", "outcomes"] if of_numbers else ["probs", "labels"]
-    if (groups := given["groups"]) is not None:
-        native: Any = nw.from_native(groups, eager_only=True, allow_series=True, pass_through=True)
-        frame = isinstance(native, nw.DataFrame)
-        parts.append(f"groups=groups[{list(columns)!r}]" if frame else "groups=groups")
+    for name, own in columns.items():
+        native: Any = nw.from_native(given[name], eager_only=True, allow_series=True, pass_through=True)
+        some = f"[{list(own)!r}]" if isinstance(native, nw.DataFrame) else ""
+        parts += [f"{name}={name}{some}"] if native is not None else []
     parts += [f"{name}={name}" for name in of_rows]
     for name, option in signature(function).parameters.items():
         value = given[name]

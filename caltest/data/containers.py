@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -15,10 +15,13 @@ from narwhals.exceptions import DuplicateError
 from caltest._arguments import check_unmasked, has
 from caltest._sums import Mask
 from caltest._visible import as_text, attempt, quoted, reason
-from caltest.alignment import is_xarray
+from caltest.alignment import check_rows, is_xarray
 from caltest.exceptions import InputError
 from caltest.spelling import NAMELESS, is_missing
 
+Read = TypeVar("Read", bound=Sized)
+
+EMPTY = "(empty)"  #: How a column is called whose name is nothing.
 #: What is said of a file that was opened and not read.
 NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
@@ -323,6 +326,76 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
     except Exception:  # what calls itself an array may raise anything
         return None
     return found if isinstance(found, list) else None
+
+
+def entries_of(column: Any, what: str) -> list[Any]:
+    """Return the entries of one column, as `cells_of`; raise if it is none."""
+    cells = cells_of(column, what)
+    ndim = attempt(lambda: int(column.ndim)) or 1
+    nested = not isinstance(column, nw.Series) and {list, tuple, np.ndarray} & set(
+        map(type, cells or ())
+    )
+    if ndim > 1 or nested:
+        raise InputError(
+            f"{what} is a table without column names; give a data frame or a dict of columns, as in "
+            "{'region': […], 'age': […]}."
+        )
+    if cells is None:
+        raise InputError(
+            f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
+            "column with an entry per row."
+        )
+    return cells
+
+
+def columns_of(
+    given: Any,
+    what: str,
+    only: str,
+    n_rows: int,
+    read: Callable[[Any, str], Read],
+    beside: Mapping[str, object],
+) -> dict[str, Read]:
+    """Return columns that describe the rows, by name, as ``read`` reads each of them.
+
+    Parameters
+    ----------
+    given, what
+        A data frame, a dict of columns or one column, and the name of the argument.
+    only
+        What a single column is called that has no name.
+    n_rows, beside
+        The number of rows, and, by name, what has the same ones.
+    read
+        Reads a column, whose name in messages is given to it.
+    """
+    if given is None:
+        return {}
+    native = given if isinstance(given, Mapping) else native_of(given, what)
+    check_rows({**beside, what: given})
+    columns: list[tuple[Any, Any]] = [(only, given)]
+    if isinstance(native, Mapping):
+        columns = list(native.items())
+    elif isinstance(native, nw.DataFrame):
+        columns = [(name, native.get_column(name)) for name in native.columns]
+    elif isinstance(native, nw.Series):
+        check_named([native.name], what)
+        columns = [(name_of(native) or only, native)]
+    check_named([name for name, _ in columns], what)
+    names = [str(name) or EMPTY for name, _ in columns]
+    check_distinct(names, f"columns of {what}")
+    if not columns:
+        raise InputError(f"{what} has no column; give at least one, or leave {what} out.")
+    found = dict[str, Read]()
+    for name, (_, column) in zip(names, columns, strict=True):
+        alone = columns[0][1] is given
+        found[name] = entries = read(column, what if alone else f"column {quoted(name)}")
+        if len(entries) != n_rows:
+            raise InputError(
+                f"column {quoted(name)} of {what} has {len(entries)} entries for {n_rows} rows of "
+                "probs; give one for every row."
+            )
+    return found
 
 
 _COARSE = ("float32", "float16")

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 
+from caltest._arguments import as_float
 from caltest._numbers import shortest_between
+from caltest._sums import Places
+from caltest._visible import attempt, quoted, shown_column
+from caltest.data.containers import cells_of, columns_of, entries_of, is_framed, listed, native_of
+from caltest.exceptions import Argument, InputError, Row
+from caltest.spelling import (
+    column_of,
+    different,
+    is_missing,
+    moment_of,
+    no_value,
+    number_of,
+    spelled,
+)
+
+_MOST_LEVELS = 1000
+_PARTS = 10  # of numbers, where few values are needed
+_START = np.datetime64("1970-01-01", "us")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +68,189 @@ class Feature:
         )
         return next(fits, texts[-1])
 
+    def codes(self) -> tuple[Places, Places]:
+        """Return each value's place among those that occur; numbers also in a few parts of these."""
+        _, places, counts = np.unique(self.values, return_inverse=True, return_counts=True)
+        places = places.reshape(-1)
+        parts = _PARTS * (np.cumsum(counts) - 1) // len(places)
+        return places, places if self.levels else parts[places]
+
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Columns of the same n rows."""
+    """Columns of the same n rows, and what is worth telling of how they were read."""
 
     columns: tuple[Feature, ...]
+    notes: tuple[str, ...] = ()
 
     def take(self, rows: Any) -> Features:
         """Return some rows."""
-        return Features(tuple(replace(each, values=each.values[rows]) for each in self.columns))
+        columns = tuple(replace(each, values=each.values[rows]) for each in self.columns)
+        return replace(self, columns=columns)
+
+
+# ------------------------------------------------------------------ how they are read
+
+
+def read_features(
+    features: Any, n_rows: int, counting: Places | None = None, **beside: object
+) -> Features:
+    """Read columns that describe the rows and were known before the outcome.
+
+    Numbers written as text are numbers, unless they are codes with leading zeros; dates and times are
+    seconds since 1970, spans of time are days. Whatever else has a name is a category.
+
+    Parameters
+    ----------
+    features
+        A data frame, a dict of columns, an array (n, d), or one column.
+    n_rows
+        Number of rows n.
+    counting
+        The places of the rows that are kept. Default None: all of them.
+    **beside
+        By name, what has the same rows.
+
+    Raises
+    ------
+    InputError
+        If these are no such columns, or if a category has too many values.
+
+    Examples
+    --------
+    >>> found = read_features({"age": ["31", "7.5", None], "zip": ["007", "010", ""]}, 3)
+    >>> [(each.name, each.values.tolist(), each.levels) for each in found.columns]
+    [('age', [31.0, 7.5, nan], ()), ('zip', [0, 1, -1], ('007', '010'))]
+    """
+    columns, kept, notes = _by_name(features), list[Feature](), list[str]()
+    read = columns_of(columns, "features", "feature 0", n_rows, _entries, beside)
+    for name, entries in read.items():
+        if isinstance(entries, np.ndarray):
+            each = Feature(name, _numbers(entries), (), entries.dtype.kind == "M")
+        else:
+            each = _read(name, entries, notes)
+        kept.append(each if counting is None else _of_rows(each, counting))
+    same = [
+        each.name
+        for each in kept
+        if np.array_equal(each.values, np.full_like(each.values, each.values[0]), equal_nan=True)
+    ]
+    if len(same) == len(kept):
+        do = "give columns that tell rows apart"
+        raise InputError(f"every column of features has one value in all rows; {do}.")
+    if same:
+        notes.append(f"Left out of features, as all rows have one value: {listed(same)}.")
+    return Features(tuple(each for each in kept if each.name not in same), tuple(notes))
+
+
+def _of_rows(feature: Feature, rows: Places) -> Feature:
+    """Return some rows of a feature, with the levels that these have."""
+    values = feature.values[rows]
+    if not feature.levels:
+        return replace(feature, values=values)
+    used, places = np.unique(values, return_inverse=True)
+    levels = tuple(feature.levels[k] for k in used if k >= 0)
+    return replace(feature, values=places.reshape(-1) - (len(used) - len(levels)), levels=levels)
+
+
+def _by_name(given: Any) -> Any:
+    """Return the columns of an array by name; other containers unchanged."""
+    table = None
+    if not (given is None or isinstance(given, Mapping) or is_framed(given)):
+        table = attempt(lambda: np.asanyarray(given))
+    if table is not None and table.dtype.names:
+        return {name: table[name] for name in table.dtype.names}
+    if table is None or table.ndim != 2:
+        return given
+    return {f"feature {place}": table[:, place] for place in range(table.shape[1])}
+
+
+def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
+    """Return numbers, times and spans of time as an array; other entries in a list."""
+    native, values = native_of(column, what), column
+    if isinstance(native, nw.Series):
+        dtype = native.dtype
+        if dtype.is_numeric():
+            values = attempt(lambda: native.cast(nw.Float64).to_numpy())
+        elif dtype in (nw.Datetime, nw.Date, nw.Duration):
+            values = attempt(native.to_numpy)
+    if type(values) is np.ndarray and values.dtype.kind in "iufMm":
+        values = values[:, 0] if values.shape[1:] == (1,) else values
+        if values.ndim == 1:
+            return values
+    # Lists in a named column are cells that are wrong; in a nameless one they are rows.
+    return (what != "features" and cells_of(column, what)) or entries_of(column, what)
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """Return numbers, seconds since 1970, or days, NaN where missing."""
+    kind = values.dtype.kind
+    if kind not in "Mm":
+        return values.astype(np.float64)
+    spans = values.astype("M8[us]") - _START if kind == "M" else values
+    return np.asarray(spans / np.timedelta64(1, "s" if kind == "M" else "D"))
+
+
+def _number(cell: Any) -> float:
+    """Return the number that a cell is, or that it is written as; NaN if it is none."""
+    if (number := as_float(cell)) is not None:
+        return number
+    text = cell.strip() if isinstance(cell, str) else attempt(lambda: spelled(cell))
+    return float(text) if text in ("inf", "-inf") else number_of(text)
+
+
+def _read(name: str, cells: Sequence[Any], notes: list[str]) -> Feature:
+    """Read entries of any kind: as numbers if all are, as dates if all are, else as a category."""
+    what = f"column {quoted(name)} of features"
+    written, distinct = different(cells, what)
+    every = distinct.tolist()
+    for place, cell in enumerate(every):
+        if isinstance(cell, str | bytes | float | int):
+            continue
+        if hasattr(cell, "__len__") or callable(cell) or " object at 0x" in (repr(cell)):
+            raise no_value(what, int(np.argmax(written == place)), cell)
+    absent = np.array([is_missing(cell) for cell in every], np.bool_)
+    numbers = np.array(
+        [np.nan if gone else _number(cell) for cell, gone in zip(every, absent, strict=True)]
+    )
+    if (no_number := np.isnan(numbers) & ~absent).sum() == 0:
+        return Feature(name, numbers[written])
+    codes, texts, merged, _ = column_of(cells, what, "level", read=(written, distinct))
+    known = [text for text in texts if text and not is_missing(text)]
+    if known and all(moment_of(text) is not None for text in known):
+        moments = np.array([moment_of(text) or np.datetime64("NaT") for text in texts], "M8[us]")
+        return Feature(name, _numbers(moments)[codes], (), True)
+    row = int(np.argmax(no_number[written]))
+    levels = sorted(text for text in texts if text)
+    mixed = 2 * np.count_nonzero(~np.isnan(numbers)[written]) > len(cells)
+    if len(levels) > _MOST_LEVELS:
+        odd = ", and {found} in {row}, which is no number" if mixed else ""
+        raise InputError(
+            f"{{argument}} has {len(levels):,} different values{odd}: as a category it may have "
+            f"{_MOST_LEVELS:,}; {{do}}.",
+            argument=what,
+            found=quoted(cells[row]),
+            row=row,
+            do="correct it, or leave the column out" if mixed else "leave it out, or merge values",
+        )
+    notes += merged
+    if mixed:
+        notes.append(
+            f"Column {shown_column(name)!r} holds numbers, but {quoted(cells[row])} in {Row(row)}: it "
+            "is read as a category, each value a level."
+        )
+    place_of: dict[str | None, int] = {text: place for place, text in enumerate(levels)}
+    return Feature(
+        name, np.array([place_of.get(text, -1) for text in texts], np.intp)[codes], tuple(levels)
+    )
+
+
+def refuse_tolerance(features: Features | None) -> None:
+    """Raise where errors are allowed, and features are searched for any."""
+    if features is not None:
+        raise InputError(
+            "{features} are searched for errors of any size, and a tolerance or rounding allows some; "
+            f"leave one of them out, or give {Argument('caltest.audit')} a limit, {{materiality}}.",
+            features=Argument("features"),
+            materiality=Argument("materiality"),
+        )

@@ -17,6 +17,7 @@ rows share predictions of full precision with a few others, one may ask.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, gammainc, gammaincinv, gammaln, logsumexp, ndtri
 
 from caltest._sums import Mask, Places, tail_of_sum
+from caltest._visible import shown_column
 from caltest.data.rows import Rows, Sample
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantiles
@@ -190,6 +192,26 @@ def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
         return {"the outcome": (law, outcomes)}
     right = event(law.probs.max(axis=1), law.probs.argmax(axis=1) == outcomes)
     return {"the outcome": (law, outcomes), "whether the top class was right": right}
+
+
+def functions_of_outcome(
+    codes: Mapping[str, tuple[Places, Places]], sample: Sample, what: str, left: str
+) -> dict[str, Premise]:
+    """Return what is said of columns that are functions of the outcome, by name.
+
+    ``codes`` are those of each column, for classes and, of fewer values, for numbers; ``what`` the
+    argument that they were given as, and ``left`` what comes of it.
+    """
+    known, found = targets(sample.rows.law, sample.labels), dict[str, Premise]()
+    for name, (fine, coarse) in codes.items():
+        for of, (law, outcomes) in known.items():
+            own = fine if isinstance(law, Classes) else coarse
+            if name not in found and chance_of_function(own, law, outcomes) <= NO_CHANCE:
+                column = shown_column(name)
+                seen = f"Column {column!r} of {what} is a function of {of}; {left}"
+                do = f"leave {column!r} out, since {what} must be known before the outcome"
+                found[name] = Premise(f"{what} known before the outcome", seen, do, withholds=True)
+    return found
 
 
 def _orders(n: int, changes: int, kinds: int) -> float:

@@ -14,13 +14,13 @@ import numpy as np
 from caltest._arguments import wrong
 from caltest._numbers import counted
 from caltest._sums import Places
-from caltest._visible import attempt, quoted
+from caltest._visible import quoted
 from caltest.data.containers import cells_of, read_table, shape_of
-from caltest.data.features import Features
+from caltest.data.features import Features, read_features
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
-from caltest.spelling import Spelled, column_of, is_number
+from caltest.spelling import Spelled, column_of, is_number, moment_of
 
 # ------------------------------------------------------------------ weights
 
@@ -176,12 +176,7 @@ def on_average_one(weights: Array) -> Array:
 _OWN = "a row that depends on no other is a cluster of its own, so give it a name that no other row has"
 
 
-_LENGTH, _DATE = re.compile(r"([1-9]\d{0,5}) ?(h|d|w|mo)"), re.compile(r"\d{4}-\d\d-\d\d(?: .+)?")
-_MONDAY = np.datetime64("1969-12-29", "us")
-
-
-def _is_date(text: str) -> bool:
-    return attempt(lambda: np.datetime64(text, "us")) is not None
+_LENGTH, _MONDAY = re.compile(r"([1-9]\d{0,5}) ?(h|d|w|mo)"), np.datetime64("1969-12-29", "us")
 
 
 def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
@@ -198,16 +193,16 @@ def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
     if parsed is None:
         do = "give a number of hours, days, weeks or months, such as '12h', '7d', '4w' or '1mo'"
         raise wrong("blocks", length, do)
-    texts = [str(each).removesuffix("+00:00") for each in found.texts]
-    odd = (k for k, each in enumerate(texts) if not (_DATE.fullmatch(each) and _is_date(each)))
-    if (other := next(odd, None)) is not None:
+    moments = [moment_of(each) for each in found.texts]
+    if (other := next((k for k, each in enumerate(moments) if each is None), None)) is not None:
         what = (
             "clusters holds {found} in {row}, not a date that blocks could hold; write 2024-01-31, or "
         )
         row = int(np.flatnonzero(found.codes == other)[0])
-        facts: dict[str, Any] = {"found": quoted(texts[other]), "row": row}
+        text = str(found.texts[other]).removesuffix("+00:00")
+        facts: dict[str, Any] = {"found": quoted(text), "row": row}
         raise InputError(what + "leave out {blocks}.", **facts, blocks=Argument("blocks"))
-    times, count = np.array(texts, "datetime64[us]"), int(parsed[1])
+    times, count = np.array(moments, "datetime64[us]"), int(parsed[1])
     hours = (times - _MONDAY) // np.timedelta64(1, "h") // {"h": 1, "d": 24, "w": 168}.get(parsed[2], 1)
     numbers = times.astype("datetime64[M]").astype(int) if parsed[2] == "mo" else hours
     blocks: list[int] = (numbers // count)[found.codes].tolist()
@@ -556,6 +551,14 @@ def without_zeros(whole: Sample) -> Sample:
             raise one_cluster()
         rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in the order they come in
     return replace(whole, rows=rows, labels=labels)
+
+
+def described(rows: Rows, features: object, n_rows: int, **beside: object) -> Rows:
+    """Return rows with features, read of the n that were given; ``beside``: what has the same rows."""
+    if features is None:
+        return rows
+    found = read_features(features, n_rows, rows.places, **beside)
+    return replace(rows, features=found, notes=(*rows.notes, *found.notes))
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
