@@ -14,6 +14,7 @@ from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing import options as usual
+from caltest.auditing import slices
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
@@ -353,6 +354,7 @@ def audit(
     zero[[] if forgiven else whole.rows.impossible(whole.labels)] = True
     impossible = int(zero.sum())
     with single_threaded_blas():
+        scans, listed = slices.searches(plan, options.seed), list[slices.Named]()
         if censored:
             sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options)
             found = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
@@ -360,12 +362,14 @@ def audit(
             trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
             values, resolutions, confirmed = draw_all(plan.hypotheses, trial, rests)
             found = answers(values, resolutions, sides, options.correction, level, confirmed)
+            listed = slices.named(scans, trial, found, sides, resolutions, options)
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
         plain = design.plain and of_classes
         bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options) if plain else {}
         if not censored:
-            sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit)
+            n_slices = slices.count_of(scans)
+            sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit, n_slices)
         views = views_of(plan, whole.labels, found, bounded, sizes, zero)
         left = [
             sizes.of_rest(each, views, whole.labels, float(found.adjusted[h]))
@@ -373,6 +377,7 @@ def audit(
         ]
         views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
+        by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
     checks = tuple(found.check(h, views[look], each, level) for h, look, each in asked_in_order)
@@ -391,6 +396,10 @@ def audit(
         checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
+        slices=every_slice,
+        by_feature=by_feature,
+        features=() if whole.rows.features is None else whole.rows.features.names,
+        n_slices=sum(each.form.cells.count for each in scans),
         skipped=skipped,
         event=called,
         time_unit=time_unit,
@@ -413,7 +422,7 @@ def audit(
         **plan.stated(whole.rows, options),
     )
     subject = audited.story.subject
-    by_key = {views[look].key: look for look in plan.looks}
+    by_key = {each.key: look for look, each in {**views, **by_slice}.items()}
     look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
     if of_times:
         return audited

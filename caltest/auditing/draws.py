@@ -36,7 +36,7 @@ from caltest.nulls.clusters import Confirmation
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import Column, Draws, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
-from caltest.statistics import Statistic
+from caltest.statistics import FeatureScan, Statistic
 from caltest.tolerance import rounded_view, sided_answer
 
 Labels: TypeAlias = NDArray[Any]
@@ -168,7 +168,7 @@ def draw_all(
 def _opened(hypothesis: Hypothesis, column: Column) -> Column:
     """Return a column in which what equals a quantile is outside of the event; means alone have one."""
     (look, statistic), view = hypothesis, column.view
-    if view is None or view.see_open is None:
+    if view is None or view.see_open is None or isinstance(statistic, FeatureScan):
         return column
     if statistic != MEAN:
         raise InputError(
@@ -201,6 +201,8 @@ def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column
     columns = []
     for look, statistic in hypotheses:
         view = views.get(look) or views.setdefault(look, look.view())
+        if isinstance(statistic, FeatureScan) and statistic.side == "under" and view.see_open:
+            view = view.opened  # the event that speaks for the forecast most
         columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
 

@@ -22,7 +22,7 @@ from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes
 from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
-from caltest.statistics import Statistic, UnbiasedSKCE, find_statistic
+from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
@@ -34,6 +34,10 @@ OF_VECTOR = UnbiasedSKCE(approximation="auto")
 OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
 #: Of whole vectors.
 OF_VECTORS = (find_statistic("energy"),)
+
+#: Of numbers the events whose errors are searched for by features, beside the whole distribution.
+_SEARCHED = (DISTRIBUTION, "quantile:0.5", "interval:0.8")
+_MOST_SEARCHED = 10  # classes, or looks
 
 _COARSE = 0.06  # by how much what few members state may differ from a lens's level
 
@@ -136,6 +140,23 @@ class Scope:
             return tuple(found)
         # A few surprises make its sums skewed, and tails of signs light.
         return tuple(each for each in found if each != _ECD)
+
+    def of_features(self, min_rows: int) -> tuple[Statistic, ...]:
+        """Return the statistics of features that fit, of all rows.
+
+        Outcomes may equal predicted quantiles: a side each then has its own event, and pairs have none.
+        """
+        kind = within(self.label)[1]
+        stated = kind in _SEARCHED or kind.startswith("until:")
+        if self.whole.features is None or self.censored or not (self.whole.n_classes or stated):
+            return ()
+        if not self.event and getattr(self.first.law, "dimension", 1) is not None:
+            return ()
+        if self.shown.see_open is not None:
+            return tuple(FeatureScan(max(min_rows, 2), side) for side in ("over", "under"))
+        if getattr(self.whole.law, "levels", None) is not None:
+            return ()
+        return FeatureScan(max(min_rows, 2)), FeatureRidge()
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group."""
@@ -298,6 +319,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             statistics = tuple(each for each in statistics if each != OF_VECTOR)
             reason = "its time and memory grow with the rows; name it among the statistics to have it"
             skip(f"{OF_VECTOR.name!r} where rows are more than {MOST_FOR_KERNEL:,}", reason)
+        names = {each.name for each in statistics}
+        if look in searched:
+            own = scope.of_features(options.min_rows)
+            statistics += tuple(each for each in own if each.name not in names)
         if not statistics:
             reason = "none of the statistics looks at more than one probability"
             if whole.n_classes is None:
@@ -331,6 +356,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             )
             skip(f"{len(long):,} {what}", reason, long)
 
+    searched = set[Look]()
     groups, unseen, entries = list[tuple[Group, Places]](), dict[str, int](), list[Skipped]()
     for grouping in groupings:
         large, small = large_enough(grouping, options.min_rows)
@@ -379,6 +405,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     by_group = [scope.look(*x) for scope in general for x in (own if scope.censored else groups)]
     cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
+    some = by_class if (whole.n_classes or 0) <= _MOST_SEARCHED else []
+    some = [look for look in [*overall, *some] if look.scope.of_features(options.min_rows)]
+    searched |= set(some[: 1 if whole.n_classes == 2 else _MOST_SEARCHED + 1])
     add(overall)
     add(by_class, "classes by themselves, those with the fewest events", MOST_HYPOTHESES // 2)
     add(by_group, "looks at groups, those with the fewest rows")

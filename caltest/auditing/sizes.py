@@ -33,7 +33,7 @@ from caltest.data.rows import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms
 from caltest.pvalues import reaching
 
-_OF_VIEWS = 0.8  # of alpha
+_OF_PARTS = 0.2  # of alpha; and of slices by features, if any are searched
 _WHOLE = (10, 2)  # parts of all rows
 _GROUP = (5,)
 _FEWEST = 10  # rows of a part
@@ -312,13 +312,15 @@ class Family(NamedTuple):
 
     of_view: float
     of_part: float
+    of_slice: float
 
     @classmethod
-    def of(cls, alpha: float, n_views: int, n_parts: int) -> Family:
-        """Share alpha among so many views, with what groups leave, and parts."""
-        part = (1.0 - _OF_VIEWS) * alpha / (2 * max(n_parts, 1))
-        view = _OF_VIEWS * alpha / (2 * max(n_views, 1))
-        return cls(min(view, LARGEST_LEVEL), min(part, LARGEST_LEVEL))
+    def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0) -> Family:
+        """Share alpha among so many views, with what groups leave, parts, and slices by features."""
+        of_views = 1.0 - _OF_PARTS * (1 + (n_slices > 0))
+        shares = ((of_views, n_views), (_OF_PARTS, n_parts), (_OF_PARTS, n_slices))
+        levels = (share * alpha / (2 * max(count, 1)) for share, count in shares)
+        return cls(*(min(level, LARGEST_LEVEL) for level in levels))
 
     def parts(
         self, scores: Array, labels: NDArray[np.integer], where: Cut, design: Design
@@ -374,12 +376,18 @@ class Sizes:
 
     @classmethod
     def of(
-        cls, design: Design, looks: Iterable[Look], n_rests: int, level: float, limit: Limit
+        cls,
+        design: Design,
+        looks: Iterable[Look],
+        n_rests: int,
+        level: float,
+        limit: Limit,
+        n_slices: int = 0,
     ) -> Sizes:
         """Cut all views of an event into parts, and share the level among all that have an interval."""
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
-        family = Family.of(level, len(cuts) + n_rests, n_parts)
+        family = Family.of(level, len(cuts) + n_rests, n_parts, n_slices)
         return cls(design, level, family, cuts, limit)
 
     def intervals(
@@ -422,9 +430,14 @@ class Sizes:
         found = self.of_mean(look, seen, labels) | {"class_index": column}
         return found | {"parts": parts, "binned_error": binned_error(parts)}
 
-    def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
-        """Return the mean error with both intervals, and whether its own is inside the limit."""
-        levels, missed = (self.family.of_view, self.own_level), None
+    def of_mean(
+        self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
+    ) -> dict[str, Any]:
+        """Return the mean error with both intervals, and whether its own is inside the limit.
+
+        ``level`` is that of a side of the joint one; None: that of a view.
+        """
+        levels, missed = (level or self.family.of_view, self.own_level), None
         carried, (joint, own) = self.intervals(look, seen, labels, *levels)
         if carried >= enough_clusters(self.own_level):
             missed = self.design.of_look(look).could_miss(seen.rows.probs[:, 1], self.level)

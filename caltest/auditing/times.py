@@ -245,10 +245,12 @@ class SizesOfTimes(Sizes):
         means = self.of_mean(look, seen, labels)
         return means | {"parts": parts, "binned_error": sizes.binned_error(parts), "events": events}
 
-    def of_mean(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
+    def of_mean(
+        self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
+    ) -> dict[str, Any]:
         """Return the mean error with both intervals; only strata show it to be inside the limit."""
-        risk = self.risks[_key(look)]
-        mean, joint, own = risk.predicted, *map(risk.bounds, (self.family.of_view, self.own_level))
+        risk, levels = self.risks[_key(look)], (level or self.family.of_view, self.own_level)
+        mean, joint, own = risk.predicted, *map(risk.bounds, levels)
         ends = ((mean - each.high, mean - each.low) for each in (joint, own))
         found = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
         return found | {"inside": found["inside"] and risk.strata is not None}

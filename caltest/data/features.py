@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -82,11 +82,20 @@ class Features:
 
     columns: tuple[Feature, ...]
     notes: tuple[str, ...] = ()
+    #: What was made of all rows for statistics, by its options.
+    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(each.name for each in self.columns)
 
     def take(self, rows: Any) -> Features:
         """Return some rows."""
+        if isinstance(rows, slice) and rows == slice(None):
+            return self
         columns = tuple(replace(each, values=each.values[rows]) for each in self.columns)
-        return replace(self, columns=columns)
+        return replace(self, columns=columns, made={})
 
 
 # ------------------------------------------------------------------ how they are read

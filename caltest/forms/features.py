@@ -239,7 +239,7 @@ _DRAWS_OF_VARIANCE = 32
 
 
 @dataclass(frozen=True, eq=False)
-class OfFeatures(HasSigns):
+class ResidualForm(HasSigns):
     """A form of residuals r_i(y_i), 0 on average."""
 
     law: Law
@@ -279,10 +279,6 @@ class OfFeatures(HasSigns):
         drawn = self.law.sampler(child_seed(0, _DRAWS_OF_VARIANCE)).draw(0, _DRAWS_OF_VARIANCE)
         return np.asarray(np.mean(self.residuals(drawn) ** 2, axis=0))
 
-    @cached_property
-    def _alike(self) -> bool:
-        return bool((self.weights == 1.0).all())
-
 
 # ------------------------------------------------------------------ scan
 
@@ -291,7 +287,7 @@ _SHIFTS = 0.01 * 2.0 ** np.arange(11)
 
 
 @dataclass(frozen=True, eq=False)
-class Curves:
+class RootCurves:
     """Signed roots of likelihood ratios as functions of the count of events, (K, G)."""
 
     knots: Array
@@ -299,7 +295,7 @@ class Curves:
     slopes: Array
 
     @classmethod
-    def of(cls, cells: Cells, p: Array) -> Curves:
+    def of(cls, cells: Cells, p: Array) -> RootCurves:
         """Compute ±√(2 (θO − K(θ))), K(θ) = Σ log(1 + p (e^θ − 1)), where the mean at θ is O."""
         possible, certain = p > 0.0, p == 1.0
         with np.errstate(divide="ignore"):
@@ -330,7 +326,7 @@ class Curves:
 
 
 @dataclass(frozen=True, eq=False)
-class ScanForm(OfFeatures):
+class ScanForm(ResidualForm):
     """T = the largest |root| of a slice: of the likelihood ratio of one shift of the log odds.
 
     Of rows that count differently, of numbers, and of signs of clusters it is a sum of residuals over
@@ -338,7 +334,8 @@ class ScanForm(OfFeatures):
     """
 
     cells: Cells
-    curves: Curves | None
+    side: int = 0  #: 1: what was observed too often counts, −1: too rarely; 0: both.
+    by_counts: bool = False
     dropped: int = 0  #: Slices that too few clusters carry.
     effective: float | None = None  #: Clusters that carry the slice that fewest do.
     chosen: Places | None = None  #: Slices of which each is asked for, and the largest of all others.
@@ -351,9 +348,8 @@ class ScanForm(OfFeatures):
     ) -> ScanForm:
         """Leave out slices where nothing could be found."""
         found = cls(law, weights, usual, cells, None)
-        w, v = weights, found.variances
-        deviations = w * np.sqrt(v)
-        variance = cells.sums(v[None])[0]
+        deviations = w * np.sqrt(found.variances)
+        variance = cells.sums(found.variances[None])[0]
         keep, effective = variance > _LEAST_VARIANCE, np.full(cells.count, np.inf)
         if clusters is not None:
             # In effect so many clusters with the event, and without, if rows of one share everything.
@@ -370,10 +366,13 @@ class ScanForm(OfFeatures):
                 "least number of rows of a slice, or leave the features out."
             )
         cells = cells.kept(np.flatnonzero(keep))
-        exact = found.of_event and found._alike and clusters is None
-        curves = Curves.of(cells, law.probs[:, 1]) if exact else None  # type: ignore[attr-defined]
         known = None if clusters is None else float(effective[keep].min())
-        return replace(found, cells=cells, curves=curves, dropped=int(few.sum()), effective=known)
+        exact = found.of_event and bool((w == 1.0).all()) and clusters is None
+        return replace(found, cells=cells, by_counts=exact, dropped=int(few.sum()), effective=known)
+
+    @cached_property
+    def _curves(self) -> RootCurves:
+        return RootCurves.of(self.cells, self.law.probs[:, 1])  # type: ignore[attr-defined]
 
     @cached_property
     def _scale(self) -> Array:
@@ -381,21 +380,31 @@ class ScanForm(OfFeatures):
 
     def among(self, chosen: Places) -> ScanForm:
         """Return the form whose values are |roots| of some slices, and the largest of all others."""
-        return replace(self, chosen=chosen)
+        found = replace(self, chosen=chosen)
+        if self.by_counts:
+            vars(found)["_curves"] = self._curves
+        return found
 
     def roots(self, outcomes: Any) -> Array:
         """Return the signed roots of all slices, (B, K): above 0 where more was observed."""
-        if self.curves is None:
+        if not self.by_counts:
             sums = self.cells.sums(self.weights * self.residuals(outcomes))
             return np.asarray(sums / self._scale)
         from caltest.loops import features as _loops
 
         counts = self.cells.sums(outcomes)
-        _loops.roots(counts, self.curves.knots, self.curves.heights, self.curves.slopes, counts)
+        _loops.roots(counts, self._curves.knots, self._curves.heights, self._curves.slopes, counts)
         return np.asarray(counts)
 
+    def sizes(self, roots: Array) -> Array:
+        """Return how large roots are, which are overwritten, on the side that counts."""
+        if not self.side:
+            return np.abs(roots, out=roots)
+        roots *= self.side
+        return roots.clip(min=0.0, out=roots)
+
     def _largest(self, roots: Array) -> Array:
-        sizes = np.abs(roots, out=roots)
+        sizes = self.sizes(roots)
         if self.chosen is None:
             return np.asarray(sizes.max(axis=1))
         own = sizes[:, self.chosen]
@@ -508,7 +517,7 @@ class KernelRidge:
 
 
 @dataclass(frozen=True, eq=False)
-class RidgeForm(OfFeatures):
+class RidgeForm(ResidualForm):
     """T = Σ_{i≠j} r_i W_ij r_j, W_ij = H_ij / √((1 − H_ii)(1 − H_jj)), H = K (K + λ)⁻¹.
 
     It is about the score of a learner that leaves each row out: how well kernel ridge regression of the

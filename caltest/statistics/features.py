@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import options, positive_integer
+from caltest._arguments import choose, options, positive_integer
 from caltest._sums import Array
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
@@ -46,6 +46,10 @@ class OfFeatures(Listed, takes_weights=True):
         return LinearSum(table, predictions.probs)
 
 
+#: Which sign of a root counts, by the side.
+SIDES = {"both": 0, "over": -1, "under": 1}
+
+
 @options(min_rows=positive_integer)
 class FeatureScan(OfFeatures, row="feature_scan"):
     """Largest error of any slice by features: intervals of numbers, levels of categories, and any two.
@@ -59,6 +63,8 @@ class FeatureScan(OfFeatures, row="feature_scan"):
     min_rows
         The least number of rows of a slice. Default 50: in fewer only errors of some 20 points could
         be found.
+    side
+        Which errors count: "over" (predictions too high), "under", or "both" (default).
 
     Examples
     --------
@@ -71,17 +77,23 @@ class FeatureScan(OfFeatures, row="feature_scan"):
     """
 
     min_rows: int = 50
+    side: str = "both"
+
+    def __post_init__(self) -> None:
+        choose("side", self.side, SIDES)
 
     def given(self, predictions: Rows) -> ScanForm:
         """Fix the predictions and the slices."""
         usual, features = self.usual(predictions), _features(predictions)
-        cells = Cells.of(features, self.min_rows)
+        cells = features.made.get(self.min_rows) or Cells.of(features, self.min_rows)
+        features.made[self.min_rows] = cells
         if not cells.count:
             raise InputError(
                 f"no slice by features has {self.min_rows} rows or more, and not all; give other "
                 "columns, or leave the features out."
             )
-        return ScanForm.of(predictions.law, predictions.weights, usual, cells, predictions.clusters)
+        given = predictions.law, predictions.weights, usual
+        return ScanForm.of(given, cells, SIDES[self.side], predictions.clusters)
 
 
 class FeatureRidge(OfFeatures, row="feature_ridge"):

@@ -1,0 +1,256 @@
+"""Slices that nobody named, found by features: which are wrong, by how much, and which are shown.
+
+A scan is the largest root of all its slices. On the scale of its evidence every slice is a check, and
+one step-down over these and all other checks of the audit names slices: one in which every prediction
+is right is named with a probability of alpha at most, whatever is wrong elsewhere. Of those that are
+named, many overlap one error: a few are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from caltest._sums import Array, Mask, Places
+from caltest.auditing.draws import Answers, columns_of_looks
+from caltest.auditing.limits import Goal, quickest
+from caltest.auditing.options import Options
+from caltest.auditing.plan import Look, Plan
+from caltest.auditing.sizes import Sizes
+from caltest.auditing.views import Bin, ByFeature, Condition, Group, Slice
+from caltest.clusters import Clusters
+from caltest.lenses import within
+from caltest.nulls.base import Trial
+from caltest.pvalues import Alternative, StepDown, evidence_beside, evidence_of_draws
+from caltest.resampling import Column, Draws, draws_of_signs
+from caltest.statistics import FeatureScan
+
+_MOST_NAMED = 1000  # slices, those with the largest roots, of which each is held
+_MOST_LOOKED_AT = 200  # of these, for those that are shown
+_MOST_SHOWN = 10
+_MOST_PICTURED = 3  # features
+_CLOSE = 0.5  # roots that differ by less: the slice with fewer conditions is shown
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """One scan of an audit: its place among the hypotheses, and what it looks at."""
+
+    place: int
+    look: Look
+    sized: Look | None  # whose event sizes are of
+    column: Column
+
+    @property
+    def form(self) -> Any:
+        """The scan."""
+        return self.column.form
+
+    def group(self, k: int) -> Group:
+        """Name a slice."""
+        conditions = self.form.cells.conditions(k)
+        return Group(tuple(Condition(name, value, relation) for name, relation, value in conditions))
+
+    def part(self, rows: Mask, group: Group) -> Look:
+        """Return some of the rows, as sizes are of them."""
+        assert self.sized is not None
+        return self.sized.scope.look(group, np.flatnonzero(rows))
+
+
+def searches(plan: Plan, seed: int) -> list[Search]:
+    """List the scans of an audit."""
+    scans = [(h, x) for h, x in enumerate(plan.hypotheses) if isinstance(x[1], FeatureScan)]
+    columns = columns_of_looks([hypothesis for _, hypothesis in scans], seed)
+    events = {each.scope.label: each for _, (each, _) in scans if each.event}
+
+    def sized(look: Look) -> Look | None:
+        entry = within(look.scope.label)[0]
+        median = f"entry:{entry}/quantile:0.5" if entry else "quantile:0.5"
+        return look if look.event else events.get(median)
+
+    each = zip(scans, columns, strict=True)
+    return [Search(h, look, sized(look), column) for (h, (look, _)), column in each]
+
+
+def count_of(some: Iterable[Search]) -> int:
+    """Return how many slices have intervals, which share what is theirs of the level."""
+    return sum({each.look: each.form.cells.count for each in some if each.look.event}.values())
+
+
+# ------------------------------------------------------------------ which are named
+
+
+class Named(NamedTuple):
+    """A slice that is found to be wrong, by a scan."""
+
+    search: Search
+    cell: int
+    root: float
+    adjusted: float
+
+
+def named(
+    some: Sequence[Search],
+    trial: Trial,
+    found: Answers,
+    sides: Sequence[Alternative],
+    resolutions: Array,
+    options: Options,
+) -> list[Named]:
+    """Name slices by step-down maxima over these and all other checks, on the same draws."""
+    some = [each for each in some if found.adjusted[each.place] <= options.alpha]
+    if not some or found.table is None:
+        return []
+    values = found.table
+    scans = {each.place for each in some}
+    others = [h for h in range(values.shape[1]) if h not in scans]
+    beside = [evidence_of_draws(values[:, others], [sides[h] for h in others], resolutions[others])]
+    cells, roots = list[Places](), list[Array]()
+    for each in some:
+        own, chosen, sizes = _roots(each, trial, _MOST_NAMED // len(some))
+        column = values[:, each.place]
+        beside.append(evidence_beside(column, sizes, float(resolutions[each.place])))
+        cells.append(chosen)
+        roots.append(own)
+    evidence = np.nan_to_num(np.hstack(beside), nan=0.0)
+    test = StepDown.of(evidence[0])
+    together = test.pvalues(test.count(evidence[1:]), len(evidence) - 1)[len(others) :]
+    listed, start = list[Named](), 0
+    for each, chosen, own in zip(some, cells, roots, strict=True):
+        adjusted = together[start : start + len(chosen)]
+        start += len(chosen) + 1  # the last is of all that were not chosen
+        alone = found.adjusted[each.place]  # by another correction, or confirmed in few clusters
+        listed += [
+            Named(each, int(k), float(own[k]), max(float(p), float(alone)))
+            for k, p in zip(chosen, adjusted, strict=True)
+            if p <= options.alpha
+        ]
+    return listed
+
+
+def _roots(each: Search, trial: Trial, most: int) -> tuple[Array, Places, Array]:
+    """Return the observed roots, the slices with the largest, and sizes of theirs on all draws."""
+    form, labels, codes = each.form, trial.labels, trial.rows.clusters
+    seen = each.column.outcomes(labels[None])
+    if codes is None:
+        own = form.roots(seen)[0]
+        draws = Draws(trial.rows.sampler(trial.seed), labels, trial.n_resamples)
+    else:
+        clusters = Clusters.of(codes, trial.rows.weights)
+        own = form.of_signs(seen[0], clusters)(np.ones((1, clusters.count), np.int8))[0]
+        draws = draws_of_signs(clusters.count, trial.n_resamples, trial.seed)
+    chosen = np.argsort(-form.sizes(own[None].copy())[0], kind="stable")[:most]
+    some: Any = form.among(chosen)
+    column = Column(each.column.view, some)
+    if codes is not None:
+        column = Column(None, some.signed(seen[0], clusters))
+    parts = trial.workers.map(partial(_of_block, column, draws), draws.tasks(), "slices")
+    return own, chosen, np.concatenate(list(parts))
+
+
+def _of_block(column: Column, draws: Draws, start: int, stop: int) -> Array:
+    return column.form.of_labels(column.outcomes(draws.draw(start, stop)))
+
+
+# ------------------------------------------------------------------ which are shown
+
+
+def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
+    """Choose slices one after another: the largest root, then those whose other rows are found too.
+
+    Of roots that are close the slice with the fewest conditions comes first.
+    """
+    kept: list[Named] = []
+    for search in dict.fromkeys(each.search for each in listed):
+        left = sorted((x for x in listed if x.search is search), key=lambda each: -abs(each.root))
+        least, left = abs(left[-1].root), left[:_MOST_LOOKED_AT]
+        form, covered = search.form, np.zeros(len(search.form.weights), dtype=np.bool_)
+        residuals = form.weights * form.residuals(search.column.outcomes(labels[None]))[0]
+        variances = form.weights**2 * form.variances
+        while left and len(kept) < _MOST_SHOWN:
+            close = [each for each in left if abs(each.root) >= abs(left[0].root) - _CLOSE]
+            first = min(close, key=lambda each: len(search.group(each.cell).conditions))
+            left.remove(first)
+            rows = form.cells.rows(first.cell)
+            more = rows & ~covered
+            spread = float(variances[more].sum()) ** 0.5
+            if not covered.any() or (spread > 0.0 and abs(residuals[more].sum()) >= least * spread):
+                kept.append(first)
+                covered |= rows
+    return sorted(kept, key=lambda each: -abs(each.root))
+
+
+# ------------------------------------------------------------------ how large
+
+
+def slices_of(
+    listed: Sequence[Named], sizes: Sizes, labels: Any
+) -> tuple[dict[Look, Slice], tuple[Slice, ...], tuple[ByFeature, ...]]:
+    """Return what is shown by its look, all that is named, and features along which to look."""
+    first, views, others, known = shown(listed, labels), dict[Look, Slice](), list[Slice](), set[Any]()
+    for each in [*first, *(each for each in listed if each not in first)]:
+        if each.search.sized is None:
+            continue
+        look = each.search.part(each.search.form.cells.rows(each.cell), each.search.group(each.cell))
+        if look.key in known:
+            continue
+        known.add(look.key)
+        one = _slice(look, each.adjusted, sizes, labels, each in first)
+        if one.shown:
+            views[look] = one
+        else:
+            others.append(one)
+    views = _with_rows_needed(views, sizes, labels)
+    return views, (*views.values(), *others), tuple(_along(first, sizes, labels))
+
+
+def _slice(look: Look, adjusted: float, sizes: Sizes, labels: Any, is_shown: bool) -> Slice:
+    facts = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
+    column = 1 if look.scope.lens is None else look.scope.column
+    own: dict[str, Any] = {"class_index": column, "horizon": look.scope.horizon, "shown": is_shown}
+    found = Slice(look.scope.label, look.event, look.group, look.n_rows, **facts, **own)
+    adjusted = 1.0 if sizes.design.unproved(found) else adjusted
+    return replace(found, direction=found.side, adjusted_pvalue=adjusted)
+
+
+def _with_rows_needed(views: dict[Look, Slice], sizes: Sizes, labels: Any) -> dict[Look, Slice]:
+    """Say how many rows would settle those that are not."""
+    unsettled = [look for look, each in views.items() if each.inside is False]
+    if not unsettled:
+        return views
+    ways = [sizes.ways(look, views[look], labels) for look in unsettled]
+    _, needed = quickest(ways, Goal(sizes.limit, sizes.own_level))
+    for look, rows in zip(unsettled, needed, strict=True):
+        clusters = sizes.design.of_look(look).clusters_in(rows)
+        views[look] = replace(views[look], rows_needed=rows, clusters_needed=clusters)
+    return views
+
+
+def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeature]:
+    """Look along the features of what is shown, in the bins that are slices of their own."""
+    done = dict[tuple[str, str], None]()
+    for each in first:
+        search, which = each.search, each.search.form.cells.which
+        for j in which[each.cell, :2][which[each.cell, :2] >= 0].tolist():
+            column = search.form.cells.bins[j][0].column.name
+            lens = "" if search.sized is None else search.sized.scope.label
+            if (column, lens) in done or len(done) == _MOST_PICTURED or not lens:
+                continue
+            done[column, lens] = None
+            own = (which[:, 0] == j) & (which[:, 1] < 0) & (which[:, 3] == which[:, 2] + 1)
+            cells = np.flatnonzero(own)
+            bins = []
+            for k in cells[np.argsort(which[cells, 2], kind="stable")].tolist():
+                group = search.group(k)
+                look = search.part(search.form.cells.rows(k), group)
+                _, ((predicted, observed, low, high, *_),) = sizes.intervals(
+                    look, look.sample(labels), labels, sizes.family.of_slice
+                )
+                bins.append(
+                    Bin(group.conditions[0].stated, look.n_rows, predicted, observed, low, high)
+                )
+            yield ByFeature(column, lens, tuple(bins))
