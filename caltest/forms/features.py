@@ -344,10 +344,10 @@ class ScanForm(ResidualForm):
 
     @classmethod
     def of(
-        cls, law: Law, weights: Array, usual: Any, cells: Cells, clusters: Places | None
+        cls, given: tuple[Law, Array, Any], cells: Cells, side: int, clusters: Places | None
     ) -> ScanForm:
         """Leave out slices where nothing could be found."""
-        found = cls(law, weights, usual, cells, None)
+        found, (law, w, _) = cls(*given, cells, side), given
         deviations = w * np.sqrt(found.variances)
         variance = cells.sums(found.variances[None])[0]
         keep, effective = variance > _LEAST_VARIANCE, np.full(cells.count, np.inf)
