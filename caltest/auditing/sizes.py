@@ -312,7 +312,7 @@ class Family(NamedTuple):
 
     of_view: float
     of_part: float
-    of_slice: float
+    of_slice: float = 0.0
 
     @classmethod
     def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0) -> Family:
