@@ -278,8 +278,8 @@ class Audit(Result):
 
     @cached_property
     def wrong_views(self) -> frozenset[Any]:
-        """Keys of the views in which a check found an error."""
-        return frozenset(check.view.key for check in self.found)
+        """Keys of the views in which a check found an error, and of the slices that were found."""
+        return frozenset([*(check.view.key for check in self.found), *(of.key for of in self.slices)])
 
     @property
     def n_checks(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from caltest.auditing.views import Count, Group, Part, Rest, View
+from caltest.auditing.views import Count, Group, Part, Rest, Slice, View
 from caltest.laws import Survival
 from caltest.laws.members import halves
 from caltest.lenses import within
@@ -92,6 +92,13 @@ def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
             yield Finding("part", view, part, side, _PARTS.get((place, found), ""))
     for rest in audit.rests:
         yield _mean("rest", audit, rest, found)
+    for each in slices_of(audit):
+        yield _mean("mean", audit, each, found)
+
+
+def slices_of(audit: Audit) -> list[Slice]:
+    """Return the slices that a story tells of, which nobody had named."""
+    return [each for each in audit.slices if each.shown]
 
 
 def _mean(kind: str, audit: Audit, of: View | Rest, found: bool) -> Finding:
@@ -116,7 +123,8 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
     not settled: "may be beyond" (its interval is, but nothing was found), "estimated" (its estimate
     is, by a check that found an error), "follow-up" (rows were not followed long enough), "never" (no
-    number of rows would settle it), "few" (more would), or "close".
+    number of rows would settle it), "few" (more would), or "close". A slice that was found may be in
+    its limit by the joint interval alone; otherwise it is "close".
     """
     if not audit.limit or of.predicted is None or of.low is None or of.high is None:
         return ""
@@ -130,6 +138,8 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
         return "pointless" if by is not None and of.predicted <= by and not stated else "within"
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
         return "estimated"
+    if isinstance(of, Slice):
+        return "close"
     if of.rows_needed is None:
         return "follow-up" if of.unfollowed else "never"
     return "few" if of.rows_needed > of.rows else "close"
@@ -165,7 +175,7 @@ def in_order(audit: Audit) -> list[View]:
         seen = view.id not in audit.wrong_views, view.low is None, view.id not in open_
         return first, *seen, is_made(audit, view.group), view.adjusted_pvalue, -abs(view.error or 0.0)
 
-    return sorted(audit.views, key=place)
+    return sorted([*audit.views, *slices_of(audit)], key=place)
 
 
 def _opposes(each: Finding, subject: Finding) -> bool:
@@ -201,7 +211,11 @@ def _without_direction(audit: Audit) -> Finding | None:
     probability 0; "rest": the rows around a group.
     """
     by_key = {view.key: view for view in audit.views}
-    views: list[Any] = [by_key.get(check.view.key, check.view) for check in audit.found]
+    where = next(iter(slices_of(audit)), None)  # a scan found an error
+    views: list[Any] = [
+        (check.statistic == "feature_scan" and where) or by_key.get(check.view.key, check.view)
+        for check in audit.found
+    ]
     views = [view for view in views if explains_zeros(audit, view)]
     views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
     if audit.tolerance is not None and views:
@@ -231,23 +245,29 @@ def _without_direction(audit: Audit) -> Finding | None:
 def _explains(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
     """Whether a group explains the error: none was found in all other rows of any larger group.
 
-    Nor in a group that shares no row with it: there errors may cancel.
+    Nor in a group that shares no row with it: there errors may cancel. Slices that were found cross
+    groups, and tell nothing of that.
     """
     of: Any = None if subject is None or subject.kind != "mean" else subject.of
     rests = [rest for rest in audit.rests if of and (rest.lens, rest.group) == of.key]
     if not rests or any(rest.found for rest in rests):
         return False
     own = {each.column: each.value for each in of.conditions}
-    means = [each.of for each in every if each.kind == "mean" and each.side]
+    means = [each.of for each in _of_groups(every) if each.side]
     return not any(own.get(c.column, c.value) != c.value for view in means for c in view.conditions)
+
+
+def _of_groups(every: list[Finding]) -> list[Finding]:
+    """Return the means of what was named."""
+    return [each for each in every if each.kind == "mean" and not isinstance(each.of, Slice)]
 
 
 def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
     """Whether there are other groups than that of the subject, and nothing was found in any of them."""
-    if subject is None or subject.kind != "mean" or subject.of.group is None:
+    if subject is None or subject.kind != "mean" or subject.of.group is None or slices_of(audit):
         return False
     own: View = subject.of
-    others = [each for each in every if each.kind == "mean" and each.of.lens == own.lens]
+    others = [each for each in _of_groups(every) if each.of.lens == own.lens]
     others = [each for each in others if each.of.group and each.of.key != own.key]
     others = [each for each in others if not (each.of.holds(own) or own.holds(each.of))]
     return bool(others) and not any(each.side or each.of.key in audit.wrong_views for each in others)
@@ -292,7 +312,8 @@ _CLOSE = ("close", "estimated")
 def _openness(audit: Audit, each: Finding) -> tuple[Any, ...]:
     """Order what is not settled: groups that were named first, then by how many more rows they need."""
     times = (each.of.rows_needed or math.inf) / each.of.rows
-    return is_made(audit, each.of.group), each.kind == "rest", each.place in _CLOSE, -times
+    made = is_made(audit, each.of.group) or isinstance(each.of, Slice)
+    return made, each.kind == "rest", each.place in _CLOSE, -times
 
 
 def is_made(audit: Audit, group: Group | None) -> bool:
@@ -337,7 +358,8 @@ def _steps(audit: Audit, story: Story) -> Steps:
     if view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
         yield from _remedy(audit, story, view)  # else nothing is known until the zeros are gone
     yield from _close(audit)
-    yield Step("again")
+    found = [each for each in story.named if isinstance(each.of, Slice)]
+    yield Step("confirm", {"of": found[0]}) if found else Step("again")
 
 
 def _as_they_are(audit: Audit, story: Story) -> Step:
@@ -388,7 +410,8 @@ def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
 
 def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
     """Return how many rows in all would settle everything; None if none lacks rows, or none would."""
-    wanted = [(each.of.rows_needed, each.of.rows) for each in unsettled]
+    named = (each.of for each in unsettled if not isinstance(each.of, Slice))
+    wanted = [(of.rows_needed, of.rows) for of in named]
     if any(needed is None for needed, _ in wanted):
         return None
     most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)

@@ -9,7 +9,7 @@ from caltest._numbers import about_points, leading, number, outward_points, perc
 from caltest._visible import visible
 from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
-from caltest.auditing.views import View
+from caltest.auditing.views import Slice, View
 from caltest.exceptions import Argument
 from caltest.story import Step
 from caltest.text import said, sizes
@@ -124,8 +124,13 @@ def _zeros(audit: Audit, facts: Facts) -> str:
     return f"{_MAINTAINER}{about} Recalibration cannot change probabilities of 0 and 1."
 
 
+def _noun(audit: Audit) -> str:
+    """Return what the rows of the headline are called, which are not all."""
+    return "slice" if audit.story.subject and isinstance(audit.story.subject.of, Slice) else "group"
+
+
 def _correct(audit: Audit, facts: Facts) -> str:
-    whom = "that group" if facts["group"] else "the model"
+    whom = f"that {_noun(audit)}" if facts["group"] else "the model"
     of = f" of {visible(facts['entry'])}" if facts["entry"] else ""
     return f"{said('audit', 'remedy_of_numbers', audit, whom, of).rstrip()}{_also(facts)}"
 
@@ -137,7 +142,7 @@ def _also(facts: Facts) -> str:
 
 
 def _recalibrate(audit: Audit, facts: Facts) -> str:
-    text = f"recalibrate the {'group' if facts['group'] else 'model'} on held-out rows."
+    text = f"recalibrate the {_noun(audit) if facts['group'] else 'model'} on held-out rows."
     if facts["hazards"] is None:
         return f"{text}{_also(facts)}"
     by, low, high = (number(each, 3) for each in facts["hazards"])
@@ -176,7 +181,13 @@ def _remedy(audit: Audit, facts: Facts) -> str:
         after = "about 0" if facts["about 0"] else sizes.estimated(best.after)
         error = about_points(best.after_se, "point")
         brings += f" from {sizes.estimated(best.before)} to {after} (standard error {error})"
-    alone = " for that group alone" if facts["group"] else " the whole model" if facts["all"] else ""
+    alone = (
+        f" for that {_noun(audit)} alone"
+        if facts["group"]
+        else " the whole model"
+        if facts["all"]
+        else ""
+    )
     do, tried = f"recalibrate{alone} on held-out rows by {name}.", _tried(facts)
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
@@ -220,7 +231,9 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "p": lambda audit, _: pvalue(audit.pvalue, audit.alpha),
     "alpha": lambda audit, _: f"{audit.alpha:g}",
     "draws": lambda _, facts: str(Argument("n_resamples", facts["draws"])),
-    "whose": lambda _, facts: "that group" if facts["group"] else "these rows",
+    "whose": lambda audit, facts: f"that {_noun(audit)}" if facts["group"] else "these rows",
+    "slice": lambda _, facts: words.group_name(facts["of"].of.group),
+    "groups": lambda *_: str(Argument("groups")),
     "pair": lambda _, facts: " and ".join(map(visible, facts["entries"])),
     "what": lambda audit, _: "sampler" if audit.about == POSTERIOR else "model",
 }
@@ -255,6 +268,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "resamples, {draws}.",
     "watch": "Audit again when the {what} or its inputs change.",
     "again": "Then audit again on new rows, used neither to fit nor to recalibrate the model.",
+    "confirm": "Then audit new rows, used neither to fit nor to recalibrate the model, with the slice "
+    "named as a group ({groups}): {slice}. A search found it; new rows confirm it.",
     "simulate again": "Then check again, with new simulations.",
     # For who maintains the model.
     "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "

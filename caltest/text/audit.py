@@ -19,7 +19,7 @@ from caltest._numbers import (
 )
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
-from caltest.auditing.story import in_order, is_made, tends
+from caltest.auditing.story import in_order, is_made, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -128,7 +128,14 @@ def _some(audit: Audit, lead: Finding) -> str:
     who, rows = subject(view), where(view.group)
     if audit.tolerance is not None:
         return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
-    return f"{capital(who)} {_is(who)} wrong for some predictions{rows}; on average it may be right."
+    scanned = {each.statistic for each in audit.found if each.view.lens == view.lens} <= _BY_FEATURES
+    by = ", depending on the features" if scanned and view.group is None else ""
+    return (
+        f"{capital(who)} {_is(who)} wrong for some predictions{rows}{by}; on average it may be right."
+    )
+
+
+_BY_FEATURES = {"feature_scan", "feature_ridge"}
 
 
 def _shape(audit: Audit, lead: Finding) -> str:
@@ -418,8 +425,33 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
             yield f"{text}: {'; '.join(names)}."
+    if audit.features:
+        yield from _by_features(audit)
     if isinstance(lead.of, View):
         yield from _beside(lead.of, audit)
+
+
+def _by_features(audit: Audit) -> Iterable[str]:
+    """Say what slices are that nobody had named, and how large errors are at least, by features."""
+    if slices_of(audit):
+        yield (
+            f"Slices were found among {audit.n_slices:,} by features; their intervals allow for all "
+            "of these."
+        )
+    if (least := audit.at_least_by_features) is not None and least > 0.0:
+        sure = confidence_text(audit.confidence)
+        yield (
+            f"On average over half of the rows, predictions are off by at least {points(least)} given "
+            f"the features ({sure} confidence)."
+        )
+
+
+def stronger(audit: Audit) -> str:
+    """Say that a model may be calibrated, and wrong by features."""
+    return (
+        "That no slice is wrong is more than calibration: a calibrated model that does not use a "
+        "feature may be wrong by it. So judge slices by your limit, not by p."
+    )
 
 
 def _beside(view: View, audit: Audit) -> Iterable[str]:
@@ -477,6 +509,11 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         if several
         else f"{capital(told)}."
     )
+    if audit.features:
+        yield (
+            f"{counted(audit.n_slices, 'slice')} by features {'were' if audit.n_slices > 1 else 'was'} "
+            "searched; one that nobody named could still be off by more."
+        )
     hidden = [e for e in audit.story.marks.values() if e.part is not None and e.place != "within"]
     if hidden:
         far = max(hidden, key=lambda each: each.part.most)
@@ -564,6 +601,8 @@ KINDS = {
     "ecd": "log score",
     "skce_uq": "kernel statistic",
     "scan": "any range of predictions",
+    "feature_scan": "any slice by features",
+    "feature_ridge": "kernel of features",
 }
 
 
@@ -623,6 +662,7 @@ def summary(audit: Audit) -> Page:
     noun = "prediction" if audit.n_classes else words.rows_called(audit)
     outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
     groups = f"; groups: {', '.join(map(shown_column, audit.groups))}" if audit.groups else ""
+    groups += f"; {of_features(audit)}" if audit.features else ""
     p, checks = pvalue(audit.pvalue, audit.alpha), counted(audit.n_checks, "check")
     rows = [
         ("evidence", f"p = {p}, of {checks} together; level {audit.alpha:g}"),
@@ -682,7 +722,10 @@ def _table(audit: Audit) -> list[str]:
         "error": [signed_points(v.error or 0.0, v.low or 0.0, v.high or 0.0) for v in views],
         f"all: {sure}": [" to ".join(outward_points(v.low or 0.0, v.high or 0.0)) for v in views],
     }
-    own = [" to ".join(outward_points(v.own_low or 0.0, v.own_high or 0.0)) for v in views]
+    own = [
+        "" if v.own_low is None else " to ".join(outward_points(v.own_low, v.own_high or 0.0))
+        for v in views
+    ]
     if audit.limit:
         columns[f"alone: {alone}"] = own
         within_what = "the limit" if audit.materiality and audit.materiality_ratio else limit(audit)
@@ -711,6 +754,13 @@ def _table(audit: Audit) -> list[str]:
     lines += [f"  and {more:,} more, in {Argument('to_frame()', shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
     return [*lines, *(each for note in notes if note for each in paragraph(note))]
+
+
+def of_features(audit: Audit) -> str:
+    """Return which columns were searched, and how many slices."""
+    names = list(map(shown_column, audit.features))
+    names = names if len(names) <= _ROWS else [*names[:2], f"{len(names) - 2:,} more"]
+    return f"features: {words.listed(names)}; {counted(audit.n_slices, 'slice')} searched"
 
 
 def ends_of(audit: Audit) -> tuple[str, str]:
