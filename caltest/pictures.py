@@ -348,6 +348,17 @@ def in_lines(
     return Picture([GRID, upright, bars, *points], x, y, of_x)
 
 
+def along(bins: Sequence[Any], bad: Sequence[bool]) -> Picture:
+    """Draw observed rates of bins of a feature with their intervals, in lines; dashed: predicted."""
+    places = -np.arange(len(bins), dtype=np.float64)
+    stated, seen = [each.predicted for each in bins], [each.observed for each in bins]
+    low, high = np.clip([each.true_rates for each in bins], 0.0, 1.0).T
+    y = Axis(0.5 - len(bins), 0.5, tuple(zip(places.tolist(), (b.name for b in bins), strict=True)))
+    marks = [GRID, Mark("line", "diag", stated, places), *told_apart(low, places, bad, "bars", high)]
+    x = axis_of_probabilities([*stated, *seen, *low, *high])
+    return Picture([*marks, *told_apart(seen, places, bad)], x, y, "rate")
+
+
 def critical(draws: Any, alpha: float) -> float:
     """Return what one more of these B draws exceeds with probability at most alpha: the k-th largest.
 

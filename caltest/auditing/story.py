@@ -215,7 +215,7 @@ def _without_direction(audit: Audit) -> Finding | None:
     views: list[Any] = [
         (check.statistic == "feature_scan" and where) or by_key.get(check.view.key, check.view)
         for check in audit.found
-    ]
+    ] + slices_of(audit)
     views = [view for view in views if explains_zeros(audit, view)]
     views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
     if audit.tolerance is not None and views:

@@ -236,7 +236,7 @@ class Bin(Sized):
     Attributes
     ----------
     name
-        Its values: "over 67", "north".
+        Its values: "over 67", "31 to 45", "north".
     rows, predicted, observed
         Number of rows, mean probability and observed rate.
     low, high

@@ -83,7 +83,13 @@ STYLES: dict[str, dict[str, Any]] = {
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "zorder": 2}
         for side, colour in ((OK, BLUE), (BAD, VERMILION))
-        for style, width in (("intervals", 2.0), ("own", 5.0), ("joint", 1.2), ("labels", 2.4))
+        for style, width in (
+            ("intervals", 2.0),
+            ("bars", 2.0),
+            ("own", 5.0),
+            ("joint", 1.2),
+            ("labels", 2.4),
+        )
     },
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "alpha": alpha, "zorder": 1}

@@ -89,7 +89,9 @@ class Drawing:
                 self.text(at, self.size.y(mark.y) + up, mark.label, anchor, mark.style)
             else:
                 across = [self.size.x(x.at(value)) for value in mark.x]
-                upwards, ends = ([self.size.y(y.at(v)) for v in each] for each in (mark.y, mark.end))
+                upwards = [self.size.y(y.at(value)) for value in mark.y]
+                of, place = (x, self.size.x) if mark.kind == "bars" else (y, self.size.y)
+                ends = [place(of.at(value)) for value in mark.end]
                 self._shapes(mark, across, upwards, ends)
         return self
 
@@ -107,6 +109,9 @@ class Drawing:
             kind = "ends" if mark.kind == "band" else f"int {mark.style}"
             for a, low, high in zip(x, y, end, strict=True):
                 self.path(kind, f"M{a} {low}V{high}")
+        elif mark.kind == "bars":
+            for a, b, high in zip(x, y, end, strict=True):
+                self.path(f"int {mark.style}", f"M{a} {b}H{high}")
         elif mark.kind == "points":
             for a, b in zip(x, y, strict=True):
                 if mark.style == BAD:

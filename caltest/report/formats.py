@@ -24,6 +24,7 @@ from caltest._numbers import confidence_text, counted, points
 from caltest._version import __version__
 from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit, FailOn, gate_of
+from caltest.auditing.story import slices_of
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.report.charts import drawn
@@ -265,6 +266,9 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         finding = words.finding_of_rest(rest, audit) if rest.found else None
         name = f"{parent} without {rest.group.label}: mean"
         case(rest.lens, name, finding if fails else None, told=finding)
+    for of in slices_of(audit):
+        finding = words.finding_of_rest(of, audit)
+        case(of.lens, f"{of.rule}: slice by features", finding if fails else None, told=finding)
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         case("skipped", f"{each.what}{rows}", skipped=each.reason)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from caltest._visible import shortened, visible
 from caltest.auditing import diagrams
 from caltest.auditing.result import Audit
 from caltest.auditing.story import in_order
-from caltest.auditing.views import Check, Part, Rest, View
+from caltest.auditing.views import ByFeature, Check, Part, Rest, Sized, Slice, View
 from caltest.lenses import within
 from caltest.pictures import Picture
 from caltest.report import charts
@@ -27,6 +28,7 @@ from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name,
 
 _ROWS = 9  # of the table of slices
 _GROUPS = 4  # of them, at least, where intervals and quantiles stand above
+_BIN = 24  # characters of a bin's name
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 2000
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
@@ -117,6 +119,9 @@ def _subject(audit: Audit) -> View | None:
 
 def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     """Choose the picture of the check that carries the sentence, and draw it."""
+    if isinstance(view, Slice):
+        along = sorted(audit.by_feature, key=lambda each: -max(part.proved for part in each.bins))
+        return _along(audit, along[0], charts.FIRST) if along else None
     parts, halves = charts.parts_of(view)
     mark = audit.story.mark
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
@@ -159,6 +164,19 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     title = captions.parts_title(audit, view, parts, shown)
     note = captions.parts_note(audit, kind, parts, shown)
     return _pictured(title, note, picture, f"{label}{what}. {title}")
+
+
+def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleNamespace:
+    """Draw predicted and observed along a feature."""
+    bad = [each.side is not None and audit.story.found for each in of.bins]
+    bins = [replace(each, name=name(each.name, _BIN).short) for each in of.bins]
+    title, note = captions.feature_title(audit, of), captions.feature_note(audit)
+    found = _pictured(title, note, pictures.along(bins, bad), title, sizes)
+    found.rows = [
+        _sized(each, audit, name=name(each.name), bad=is_)
+        for each, is_ in zip(of.bins, bad, strict=True)
+    ]
+    return found
 
 
 def _pair(audit: Audit) -> SimpleNamespace | None:
@@ -206,7 +224,8 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
     every = classes = [view for view in whole if view.lens.startswith("class:")]
     told = subject.group is None and any(audit.story.mark(view).side for view in classes)
     by_class = told or (len(whole) > 1 and not groups)
-    noun = "class" if by_class else "group" if groups else "part"
+    sliced = any(isinstance(view, Slice) for view in groups)
+    noun = "class" if by_class else "slice" if sliced else "group" if groups else "part"
     if not (by_class and audit.n_classes):
         every = whole if by_class else [view for view in order if view.lens == subject.lens]
     if audit.n_classes:  # the overall gap first
@@ -354,6 +373,9 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         null=null,
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
         grid=_grid(audit),
+        features=words.by_feature(audit),
+        along_note=captions.feature_note(audit),
+        along=[_along(audit, each, [charts.SMALL]) for each in audit.by_feature],
         usual=captions.usual(audit),
         over_time=over_time,
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
@@ -387,7 +409,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
     return SimpleNamespace(short=short, full=visible(whole) if "…" in short else None)
 
 
-def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
+def _sized(of: Sized, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
     rare = captions.is_per_thousand(audit)
     predicted, observed = (captions.share(rate, rare) for rate in rates(of))
@@ -397,7 +419,6 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
         observed=bracketed(observed, of),
         error=signed_points(of.error or 0.0, of.low or 0.0, of.high or 0.0),
         interval=" to ".join(outward_points(of.low or 0.0, of.high or 0.0)),
-        adjusted=pvalue(of.adjusted_pvalue, audit.alpha),
         **more,
     )
 
@@ -405,7 +426,13 @@ def _sized(of: View | Rest, audit: Audit, **more: Any) -> SimpleNamespace:
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
     side, least = captions.side(audit, view), captions.at_least(view)
     found = view.key in audit.wrong_views
-    more = {"side": side, "at_least": least, "settled": settled(audit, view), "found": found}
+    more = {
+        "adjusted": pvalue(view.adjusted_pvalue, audit.alpha),
+        "side": side,
+        "at_least": least,
+        "settled": settled(audit, view),
+        "found": found,
+    }
     return _sized(view, audit, name=named(view, audit), **more)
 
 
@@ -414,7 +441,9 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     several = len({each.lens for each in audit.rests}) > 1
     group = name(narrow_name(view, _NAME) if several else group_name(rest.group))
     parent = name(group_name(rest.parent))
-    return _sized(rest, audit, group=group, parent=parent, settled=settled(audit, rest))
+    adjusted = pvalue(rest.adjusted_pvalue, audit.alpha)
+    told = {"group": group, "parent": parent, "settled": settled(audit, rest)}
+    return _sized(rest, audit, adjusted=adjusted, **told)
 
 
 _SHADES = 3  # of a cell of the grid

@@ -268,8 +268,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "resamples, {draws}.",
     "watch": "Audit again when the {what} or its inputs change.",
     "again": "Then audit again on new rows, used neither to fit nor to recalibrate the model.",
-    "confirm": "Then audit new rows, used neither to fit nor to recalibrate the model, with the slice "
-    "named as a group ({groups}): {slice}. A search found it; new rows confirm it.",
+    "confirm": "Then audit new rows, used neither to fit nor to recalibrate the model, with {slice} "
+    "named as a group ({groups}): a search found it, and new rows confirm it.",
     "simulate again": "Then check again, with new simulations.",
     # For who maintains the model.
     "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "

@@ -20,7 +20,7 @@ from caltest._numbers import (
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.story import in_order, is_made, slices_of, tends
-from caltest.auditing.views import Check, Part, Rest, View
+from caltest.auditing.views import Check, Part, Rest, Slice, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
 from caltest.pvalues import CORRECTIONS
@@ -382,7 +382,7 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
     return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
 
 
-def finding_of_rest(rest: Rest, audit: Audit) -> str:
+def finding_of_rest(rest: Rest | Slice, audit: Audit) -> str:
     """Return what was found in all other rows of a larger group, as a sentence."""
     rows = counted(rest.rows, "row")
     return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit.confidence)}."
@@ -425,20 +425,14 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
             yield f"{text}: {'; '.join(names)}."
-    if audit.features:
-        yield from _by_features(audit)
+    yield from _least_by_features(audit)
     if isinstance(lead.of, View):
         yield from _beside(lead.of, audit)
 
 
-def _by_features(audit: Audit) -> Iterable[str]:
-    """Say what slices are that nobody had named, and how large errors are at least, by features."""
-    if slices_of(audit):
-        yield (
-            f"Slices were found among {audit.n_slices:,} by features; their intervals allow for all "
-            "of these."
-        )
-    if (least := audit.at_least_by_features) is not None and least > 0.0:
+def _least_by_features(audit: Audit) -> Iterable[str]:
+    """Say how far predictions are off at least, given the features, where that is proved."""
+    if least := audit.at_least_by_features:
         sure = confidence_text(audit.confidence)
         yield (
             f"On average over half of the rows, predictions are off by at least {points(least)} given "
@@ -446,12 +440,23 @@ def _by_features(audit: Audit) -> Iterable[str]:
         )
 
 
-def stronger(audit: Audit) -> str:
-    """Say that a model may be calibrated, and wrong by features."""
-    return (
-        "That no slice is wrong is more than calibration: a calibrated model that does not use a "
-        "feature may be wrong by it. So judge slices by your limit, not by p."
+def by_feature(audit: Audit) -> list[str]:
+    """Say what was searched by features, what was found, and how to judge that."""
+    if not audit.features:
+        return []
+    few, every = len(slices_of(audit)), len(audit.slices)
+    found = (
+        f"{every:,} {'was' if every == 1 else 'were'} found to be wrong" if every else "none was found"
     )
+    if every > few:
+        found += (
+            f"; {few:,} of them are shown, and the rest, which overlaps these, is in the JSON report"
+        )
+    return [
+        f"{capital(of_features(audit))}; {found}.",
+        "That no slice is wrong is more than calibration: a calibrated model that does not use a "
+        "feature may be wrong by it. So judge slices by a limit, not by p.",
+    ]
 
 
 def _beside(view: View, audit: Audit) -> Iterable[str]:
@@ -616,6 +621,9 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     lead = audit.story.subject
     told = lead.of if lead is not None and isinstance(lead.of, View) else None
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
+    if isinstance(told, Slice):
+        name = f"{words.group_name(told.group)}, among {counted(audit.n_slices, 'slice')}"
+        rows.append((name, f"adjusted p = {p(told.adjusted_pvalue)}"))
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
         group, narrow = words.group_name(check.view.group), words.narrow_name(check.view, 60)
         of = group if audit.n_classes == 2 else narrow

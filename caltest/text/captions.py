@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from caltest._numbers import confidence_text, number, outward_points, percent, percents
-from caltest._visible import visible
+from caltest._visible import shown_column, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
-from caltest.auditing.views import Cumulative, Part, PitHistogram, View
+from caltest.auditing.views import ByFeature, Cumulative, Part, PitHistogram, Slice, View
 from caltest.lenses import within
 from caltest.text import sizes
 from caltest.text.vocabulary import (
@@ -18,6 +18,7 @@ from caltest.text.vocabulary import (
     capital,
     group_name,
     kind_of,
+    lens_name,
     limit,
     made_by,
     of_probabilities,
@@ -232,6 +233,25 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     return f"Dots: {rate} {each}{wrong}. {bars} Dashed: predicted = observed."
 
 
+def feature_title(audit: Audit, of: ByFeature) -> str:
+    """Return what a picture along a feature shows, from the intervals of its bins."""
+    ways = Counter(way(each.side, of.lens) for each in of.bins if each.side and audit.story.found)
+    told = [f"{text} in {many(count)}" for text, count in ways.items()]
+    text = f"{', '.join(told) or 'not shown to be wrong in any'} of {many(len(of.bins))} bins."
+    view = next(each for each in audit.views if each.lens == of.lens)
+    about = "" if audit.n_classes == 2 else f", {lens_name(view)}"
+    return f"{shown_column(of.feature)}{about}: {text}"
+
+
+def feature_note(audit: Audit) -> str:
+    """Return what a picture along a feature shows."""
+    sure = confidence_text(audit.confidence)
+    return (
+        f"Dots: observed rate; bars: intervals that allow for all {audit.n_slices:,} slices searched, "
+        f"{sure} confidence. Dashed: predicted."
+    )
+
+
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what a cumulative difference shows, where it leaves its band."""
     out = drawn.outside.values()
@@ -392,6 +412,8 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
         f"each alone, {own}."
     )
     text += " Beyond your limit: thin bar outside it; within: thick bar inside." if audit.limit else ""
+    if any(isinstance(of, Slice) for of in shown):
+        text += f" Slices: one bar, which allows for all {audit.n_slices:,} that were searched."
     text = f"{text} {members_note(audit)}".strip()
     text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text

@@ -318,10 +318,7 @@ def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
     name = group_name(group) if rows_alone else f"{what} in {group_name(group)}" if group else what
     if len(name) <= most or group is None:
         return shortened(name, most)
-    bounds = any(each.relation != "=" for each in group.conditions)  # which say nothing by themselves
-    values = [
-        each.words if bounds and group.conditions[1:] else each.called for each in group.conditions
-    ]
+    values = [each.called for each in group.conditions]
     if rows_alone:
         return _fitted(values, most)
     end = group.conditions[0].words.removeprefix(shown_column(group.conditions[0].column))
