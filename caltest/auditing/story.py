@@ -33,6 +33,8 @@ OF_MODEL = " (of the model)"  # after their names, where a column of the user ha
 #: Which way distributions are wrong whose statistic is found below 0, and above.
 _TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 
+_BY_FEATURES = {"feature_scan", "feature_ridge"}
+
 Audit: TypeAlias = Any  #: :class:`caltest.Audit`, whose module imports this one.
 Steps: TypeAlias = Iterable[Step]
 
@@ -207,8 +209,8 @@ def _without_direction(audit: Audit) -> Finding | None:
     """Return what leads where an error was found and no mean has a proved direction.
 
     "average": a mean is wrong, by its check; "shape": too extreme, or not enough; "count": too many or
-    too few events; "some": some predictions are; "distribution": the whole; "zeros": labels of
-    probability 0; "rest": the rows around a group.
+    too few events; "some": some predictions are; "features": some are, by the features alone;
+    "distribution": the whole; "zeros": labels of probability 0; "rest": the rows around a group.
     """
     by_key = {view.key: view for view in audit.views}
     where = next(iter(slices_of(audit)), None)  # a scan found an error
@@ -239,6 +241,8 @@ def _without_direction(audit: Audit) -> Finding | None:
         return Finding("distribution", view)
     if view.events is not None and view.events.proved > 1.0:
         return Finding("count", view, side="under" if view.events.low > 1.0 else "over")
+    if not isinstance(view, Slice) and {check.statistic for check in audit.found} <= _BY_FEATURES:
+        return Finding("features", view)
     return Finding("average" if finds_mean(audit, view) else "some", view)
 
 

@@ -279,6 +279,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         if as_ratio:
             value = stated / seen if seen else high
         alone = None if of.own_low is None or of.own_high is None else ends(of, of.own_low, of.own_high)
+        if isinstance(of, Slice):
+            alone = value, value  # it was chosen by its outcomes
         return SimpleNamespace(
             name=name(called),
             of=of,

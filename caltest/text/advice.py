@@ -269,7 +269,7 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "watch": "Audit again when the {what} or its inputs change.",
     "again": "Then audit again on new rows, used neither to fit nor to recalibrate the model.",
     "confirm": "Then audit new rows, used neither to fit nor to recalibrate the model, with {slice} "
-    "named as a group ({groups}): a search found it, and new rows confirm it.",
+    "named as a group ({groups}): a search found it, and new rows show whether it stays.",
     "simulate again": "Then check again, with new simulations.",
     # For who maintains the model.
     "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "

@@ -128,14 +128,10 @@ def _some(audit: Audit, lead: Finding) -> str:
     who, rows = subject(view), where(view.group)
     if audit.tolerance is not None:
         return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
-    scanned = {each.statistic for each in audit.found if each.view.lens == view.lens} <= _BY_FEATURES
-    by = ", depending on the features" if scanned and view.group is None else ""
+    by = ", depending on the features" if lead.kind == "features" else ""
     return (
         f"{capital(who)} {_is(who)} wrong for some predictions{rows}{by}; on average it may be right."
     )
-
-
-_BY_FEATURES = {"feature_scan", "feature_ridge"}
 
 
 def _shape(audit: Audit, lead: Finding) -> str:
@@ -167,6 +163,7 @@ _HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
     "rest": _rest,
     "average": _average,
     "some": _some,
+    "features": _some,
     "shape": _shape,
     "count": _count,
     "distribution": _distribution,

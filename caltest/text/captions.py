@@ -413,7 +413,7 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
     )
     text += " Beyond your limit: thin bar outside it; within: thick bar inside." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):
-        text += f" Slices: one bar, which allows for all {audit.n_slices:,} that were searched."
+        text += f" Slices: thin bars alone, which allow for all {audit.n_slices:,} that were searched."
     text = f"{text} {members_note(audit)}".strip()
     text = f"{text} {made_note(audit, shown)}".strip()
     return f"{unit}. {text}" if unit else text
