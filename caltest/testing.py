@@ -407,7 +407,8 @@ def _given(
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
-    shown = show(whole.rows, lens, measure.default_lens)
+    usual = measure.default_lens if whole.rows.n_classes else None
+    shown = show(whole.rows, lens, usual)
     view = shown.sample(whole.labels)
     if shown.see_open is not None:
         opened = shown.opened.sample(whole.labels)

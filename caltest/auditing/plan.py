@@ -80,10 +80,16 @@ class Scope:
             own, classes = slice(None) if places is None else places, rows.classes
             name = classes[column] if classes else f"class {column}"
             pair = np.column_stack([self.others[own, column], rows.probs[own, column]])
+            rows = rows if places is None else self._alone
             rows = rows.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
         elif places is not None:
-            rows = rows.take(places)
+            rows = self._alone.take(places)
         return replace(self.shown, rows=rows, places=places)
+
+    @cached_property
+    def _alone(self) -> Rows:
+        """All rows without features, which are of no use in groups."""
+        return replace(self.shown.rows, features=None)
 
     @cached_property
     def first(self) -> Rows:
@@ -407,7 +413,12 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     cells = eventful(cells, "pairs of a class and a group")
     some = by_class if (whole.n_classes or 0) <= _MOST_SEARCHED else []
     some = [look for look in [*overall, *some] if look.scope.of_features(options.min_rows)]
-    searched |= set(some[: 1 if whole.n_classes == 2 else _MOST_SEARCHED + 1])
+    for look in some[: 1 if whole.n_classes == 2 else _MOST_SEARCHED + 1]:
+        try:
+            form_of(look, look.scope.of_features(options.min_rows)[0], look.view().rows)
+            searched.add(look)
+        except InputError as error:  # no slice is large enough
+            skip("slices by features", str(error).partition(";")[0])
     add(overall)
     add(by_class, "classes by themselves, those with the fewest events", MOST_HYPOTHESES // 2)
     add(by_group, "looks at groups, those with the fewest rows")

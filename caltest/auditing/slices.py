@@ -31,7 +31,7 @@ from caltest.statistics import FeatureScan
 
 _MOST_NAMED = 1000  # slices, those with the largest roots, of which each is held
 _MOST_LOOKED_AT = 200  # of these, for those that are shown
-_MOST_SHOWN = 10
+_MOST_SHOWN, _MOST_LISTED = 10, 100
 _MOST_PICTURED = 3  # features
 _CLOSE = 0.5  # roots that differ by less: the slice with fewer conditions is shown
 
@@ -173,7 +173,7 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
         variances = form.weights**2 * form.variances
         while left and len(kept) < _MOST_SHOWN:
             close = [each for each in left if abs(each.root) >= abs(left[0].root) - _CLOSE]
-            first = min(close, key=lambda each: len(search.group(each.cell).conditions))
+            first = min(close, key=lambda each: form.cells.which[each.cell, 1] >= 0)
             left.remove(first)
             rows = form.cells.rows(first.cell)
             more = rows & ~covered
@@ -192,7 +192,8 @@ def slices_of(
 ) -> tuple[dict[Look, Slice], tuple[Slice, ...], tuple[ByFeature, ...]]:
     """Return what is shown by its look, all that is named, and features along which to look."""
     first, views, others, known = shown(listed, labels), dict[Look, Slice](), list[Slice](), set[Any]()
-    for each in [*first, *(each for each in listed if each not in first)]:
+    rest = sorted((each for each in listed if each not in first), key=lambda each: -abs(each.root))
+    for each in [*first, *rest[:_MOST_LISTED]]:
         if each.search.sized is None:
             continue
         look = each.search.part(each.search.form.cells.rows(each.cell), each.search.group(each.cell))

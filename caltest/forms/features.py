@@ -75,7 +75,7 @@ class Bins:
         codes = np.where(missing, len(cuts) + 1, np.searchsorted(cuts, values, side="left"))
         first = known[np.append(0, np.searchsorted(known, cuts, side="right"))]
         k = len(cuts) + 1
-        spans = [(a, b) for a in range(k) for b in range(a + 1, k + 1) if b - a < k or missing.any()]
+        spans = [(a, b) for a in range(k) for b in range(a + 1, k + 1) if b - a < k]
         spans += [(k, k + 1)] * bool(missing.any())
         ends = tuple(zip(first.tolist(), np.append(cuts, known[-1]).tolist(), strict=True))
         return cls(column, codes.astype(np.uint8), k + 1, _pairs(spans), ends)
@@ -105,7 +105,7 @@ class Bins:
             return name, "=", write(least, least)
         over = write(self.ends[first - 1][1], least) if first else ""
         if end == k:
-            return (name, "over", over) if over else (name, "=", "(not missing)")
+            return name, "over", over
         upper = write(most, self.ends[end][0])
         return (name, "over", f"{over} and at most {upper}") if over else (name, "at most", upper)
 
