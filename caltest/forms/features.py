@@ -246,8 +246,6 @@ class ResidualForm(HasSigns):
     weights: Array  #: (n,).
     usual: Any  #: The form of their sum, which says what comonotone outcomes are.
 
-    one_by_one = True
-
     @property
     def probs(self) -> Array:  # type: ignore[override]
         return np.asarray(self.usual.probs)
@@ -257,6 +255,9 @@ class ResidualForm(HasSigns):
 
     def comonotone(self) -> Any:
         return self.usual.comonotone()
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        return np.array([self.signed(y, clusters).observed for y in labels])
 
     @property
     def of_event(self) -> bool:
