@@ -354,15 +354,16 @@ def audit(
     zero[[] if forgiven else whole.rows.impossible(whole.labels)] = True
     impossible = int(zero.sum())
     with single_threaded_blas():
-        scans, listed = slices.searches(plan, options.seed), list[slices.Named]()
+        scans = slices.searches(plan, options.seed)
+        trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
         if censored:
-            sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options)
+            n_slices = slices.count_of(scans)
+            sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options, n_slices)
             found = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
+            resolutions = np.zeros(len(found.values))
         elif error is None:
-            trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
             values, resolutions, confirmed = draw_all(plan.hypotheses, trial, rests)
             found = answers(values, resolutions, sides, options.correction, level, confirmed)
-            listed = slices.named(scans, trial, found, sides, resolutions, options)
         else:
             found = tolerated(plan.hypotheses, whole.labels, options, error)
         plain = design.plain and of_classes
@@ -377,6 +378,7 @@ def audit(
         ]
         views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
+        listed = slices.named(scans, plan, trial, found, resolutions, options) if scans else []
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))

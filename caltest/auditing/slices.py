@@ -19,13 +19,13 @@ from caltest._sums import Array, Mask, Places
 from caltest.auditing.draws import Answers, columns_of_looks
 from caltest.auditing.limits import Goal, quickest
 from caltest.auditing.options import Options
-from caltest.auditing.plan import Look, Plan
+from caltest.auditing.plan import MEAN, Look, Plan
 from caltest.auditing.sizes import Sizes
 from caltest.auditing.views import Bin, ByFeature, Condition, Group, Slice
 from caltest.clusters import Clusters
 from caltest.lenses import within
 from caltest.nulls.base import Trial
-from caltest.pvalues import Alternative, StepDown, evidence_beside, evidence_of_draws
+from caltest.pvalues import StepDown, evidence_beside, evidence_of_draws, of_exchangeable
 from caltest.resampling import Column, Draws, draws_of_signs
 from caltest.statistics import FeatureScan
 
@@ -66,8 +66,11 @@ def searches(plan: Plan, seed: int) -> list[Search]:
     scans = [(h, x) for h, x in enumerate(plan.hypotheses) if isinstance(x[1], FeatureScan)]
     columns = columns_of_looks([hypothesis for _, hypothesis in scans], seed)
     events = {each.scope.label: each for _, (each, _) in scans if each.event}
+    horizons = [look for look in plan.looks if look.scope.censored and look.group is None]
 
     def sized(look: Look) -> Look | None:
+        if horizons:
+            return horizons[-1]
         entry = within(look.scope.label)[0]
         median = f"entry:{entry}/quantile:0.5" if entry else "quantile:0.5"
         return look if look.event else events.get(median)
@@ -78,7 +81,7 @@ def searches(plan: Plan, seed: int) -> list[Search]:
 
 def count_of(some: Iterable[Search]) -> int:
     """Return how many slices have intervals, which share what is theirs of the level."""
-    return sum({each.look: each.form.cells.count for each in some if each.look.event}.values())
+    return sum({each.sized: each.form.cells.count for each in some if each.sized}.values())
 
 
 # ------------------------------------------------------------------ which are named
@@ -95,40 +98,58 @@ class Named(NamedTuple):
 
 def named(
     some: Sequence[Search],
+    plan: Plan,
     trial: Trial,
     found: Answers,
-    sides: Sequence[Alternative],
     resolutions: Array,
     options: Options,
 ) -> list[Named]:
-    """Name slices by step-down maxima over these and all other checks, on the same draws."""
-    some = [each for each in some if found.adjusted[each.place] <= options.alpha]
-    if not some or found.table is None:
+    """Name slices by step-down maxima over these and all other checks, on the same draws.
+
+    Of several completions of censored times there is one p-value for all.
+    """
+    some, values = [each for each in some if found.adjusted[each.place] <= options.alpha], found.table
+    completed = tuple(trial.rows.law.completed_anew())
+    if not some or values is None or (completed and trial.rows.clusters is not None):
         return []
-    values = found.table
-    scans = {each.place for each in some}
+    scans, hypotheses = {each.place for each in some}, plan.hypotheses[: values.shape[1]]
     others = [h for h in range(values.shape[1]) if h not in scans]
-    beside = [evidence_of_draws(values[:, others], [sides[h] for h in others], resolutions[others])]
-    cells, roots = list[Places](), list[Array]()
-    for each in some:
-        own, chosen, sizes = _roots(each, trial, _MOST_NAMED // len(some))
-        column = values[:, each.place]
-        beside.append(evidence_beside(column, sizes, float(resolutions[each.place])))
-        cells.append(chosen)
-        roots.append(own)
-    evidence = np.nan_to_num(np.hstack(beside), nan=0.0)
-    test = StepDown.of(evidence[0])
-    together = test.pvalues(test.count(evidence[1:]), len(evidence) - 1)[len(others) :]
+    sides = [
+        hypotheses[h][1].alternatives[0] if h < len(hypotheses) else MEAN.alternatives[0]
+        for h in others
+    ]
+    every = [(each, *_roots(each, trial, _MOST_NAMED // len(some))) for each in some]
+
+    def together(values: Array, sizes: Iterable[Array]) -> Array:
+        beside = [evidence_of_draws(values[:, others], sides, resolutions[others])]
+        for each, own in zip(some, sizes, strict=True):
+            beside.append(evidence_beside(values[:, each.place], own, float(resolutions[each.place])))
+        evidence = np.nan_to_num(np.hstack(beside), nan=0.0)
+        test = StepDown.of(evidence[0])
+        return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)[len(others) :]
+
+    adjusted = together(values, [sizes for *_, sizes in every])
+    if completed:
+        columns = columns_of_looks(hypotheses, options.seed)
+        anew = [adjusted]
+        for labels in completed:
+            of_first = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
+            sizes = [
+                np.vstack(
+                    [each.form.among(chosen).of_labels(each.column.outcomes(labels[None])), x[1:]]
+                )
+                for each, _, chosen, x in every
+            ]
+            anew.append(together(np.vstack([of_first, values[1:]]), sizes))
+        share = 1.0 + any(look.scope.censored for look in plan.looks)
+        adjusted = np.minimum(share * np.apply_along_axis(of_exchangeable, 0, np.array(anew)), 1.0)
     listed, start = list[Named](), 0
-    for each, chosen, own in zip(some, cells, roots, strict=True):
-        adjusted = together[start : start + len(chosen)]
-        start += len(chosen) + 1  # the last is of all that were not chosen
+    for each, own, chosen, _ in every:
         alone = found.adjusted[each.place]  # by another correction, or confirmed in few clusters
-        listed += [
-            Named(each, int(k), float(own[k]), max(float(p), float(alone)))
-            for k, p in zip(chosen, adjusted, strict=True)
-            if p <= options.alpha
-        ]
+        ps = np.maximum(adjusted[start : start + len(chosen)], alone)
+        start += len(chosen) + 1  # the last is of all that were not chosen
+        both = zip(chosen.tolist(), ps.tolist(), strict=True)
+        listed += [Named(each, k, float(own[k]), p) for k, p in both if p <= options.alpha]
     return listed
 
 
@@ -248,10 +269,7 @@ def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeat
             for k in cells[np.argsort(which[cells, 2], kind="stable")].tolist():
                 group = search.group(k)
                 look = search.part(search.form.cells.rows(k), group)
-                _, ((predicted, observed, low, high, *_),) = sizes.intervals(
-                    look, look.sample(labels), labels, sizes.family.of_slice
-                )
-                bins.append(
-                    Bin(group.conditions[0].stated, look.n_rows, predicted, observed, low, high)
-                )
+                mean = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
+                means = (mean[name] for name in ("predicted", "observed", "low", "high"))
+                bins.append(Bin(group.conditions[0].stated, look.n_rows, *means))
             yield ByFeature(column, lens, tuple(bins))

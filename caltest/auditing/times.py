@@ -224,7 +224,12 @@ class SizesOfTimes(Sizes):
 
     @classmethod
     def of_rows(
-        cls, rows: Any, looks: Sequence[Look], rests: Sequence[Subtraction], options: Options
+        cls,
+        rows: Any,
+        looks: Sequence[Look],
+        rests: Sequence[Subtraction],
+        options: Options,
+        n_slices: int = 0,
     ) -> SizesOfTimes:
         """Look at all risks, and share the level among all that have an interval."""
         every, law = [*(look for look in looks if look.event), *(x.remaining for x in rests)], rows.law
@@ -232,7 +237,7 @@ class SizesOfTimes(Sizes):
         plain = rows.are_alike and rows.clusters is None
         alone = law.horizon is not None or (plain and law.coarse and all(map(law.states, times)))
         risks = {_key(x.look): x for x in _set_apart([Risk.of(look, alone) for look in every])}
-        family = Family.of(options.alpha, len(risks), STRATA * len(times))
+        family = Family.of(options.alpha, len(risks), STRATA * len(times), n_slices)
         return cls(Design.of(rows, None), options.alpha, family, {}, options.limit, risks)
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
@@ -249,7 +254,8 @@ class SizesOfTimes(Sizes):
         self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
     ) -> dict[str, Any]:
         """Return the mean error with both intervals; only strata show it to be inside the limit."""
-        risk, levels = self.risks[_key(look)], (level or self.family.of_view, self.own_level)
+        risk = self.risks.get(_key(look)) or Risk.of(look, next(iter(self.risks.values())).alone)
+        levels = (level or self.family.of_view, self.own_level)
         mean, joint, own = risk.predicted, *map(risk.bounds, levels)
         ends = ((mean - each.high, mean - each.low) for each in (joint, own))
         found = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
