@@ -415,8 +415,18 @@ def options(**kinds: Kind) -> Callable[[Class], Class]:
     return decorated
 
 
+#: Why some functions take no features.
+_FEATURELESS = {
+    "Monitor": "bets on predictions alone",
+    "compare": "answers for models in groups that are named",
+    "estimate": "returns one value, and no search",
+    "power": "draws predictions from a pilot set, without what describes its rows",
+    "sbc": "looks at simulated parameters, which nothing describes",
+}
+
+
 def _checked(function: Any, own: dict[str, Kind]) -> Any:
-    known = inspect.signature(function).parameters
+    known, name_of = inspect.signature(function).parameters, function.__qualname__.partition(".")[0]
     kinds = {name: kind for name, kind in (KINDS | own).items() if name in known}
     free = {name for name in kinds if "None" in str(known[name].annotation)}
     defaults = {name: known[name].default for name in kinds}
@@ -425,6 +435,9 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
+        if name_of in _FEATURELESS and "features" in kwargs:
+            why = f"caltest.{name_of} {_FEATURELESS[name_of]}"
+            raise InputError(f"{why}; leave out features, and give them to caltest.audit.")
         numbers: dict[str, Any] = {}  # as Python's, whatever kind was given
         for name, value in chain(zip(places, args, strict=False), kwargs.items()):
             if name in kinds and value is not defaults[name] and not (value is None and name in free):

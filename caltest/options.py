@@ -58,6 +58,10 @@ interpolation NAME  Between two times of the curves: linear, or step where event
     only. [default: by when events came]
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
+feature/features COL…  A column known before the outcome, in which errors are searched for where nobody
+    has named the groups; once for each column.
+features PATTERN…  The same, of all columns so called that are nothing else: 'x_*', or '*' with
+    --columns; '!id' leaves one out.
 weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
     other.
@@ -84,7 +88,7 @@ _TEXTS = {
 FILE label columns mean sd variance quantiles members truth where
 time survival-at follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
-weights clusters blocks sampling-rate intersections
+feature features weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
     event came, and 0 if the row was censored. [default: the name of its column]
 materiality materiality-ratio
@@ -116,7 +120,8 @@ example
 """,
     "test": """
 FILE label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits group weights clusters blocks sampling-rate
+time event survival-at follow-up interpolation logits group feature features weights clusters blocks
+sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from: see caltest list nulls.
@@ -251,8 +256,8 @@ min-rows json example
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at follow-up interpolation time-unit logits group weights clusters blocks sampling-rate "
-    "id batch monitor:date example",
+    "survival-at follow-up interpolation time-unit logits group feature features weights clusters "
+    "blocks sampling-rate id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

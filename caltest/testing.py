@@ -17,7 +17,7 @@ from caltest._parallel import Workers, single_threaded_blas
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
-from caltest.data.features import refuse_tolerance
+from caltest.data.features import READ_WHOLE, refuse_tolerance
 from caltest.data.premises import premises_of
 from caltest.data.rows import described, without_zeros
 from caltest.data.sample import whole_sample
@@ -227,13 +227,8 @@ def test(
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     looked = find_lens(lens)
-    own: dict[str, Any] = {"clusters": clusters, "class_names": class_names}
-    if features is not None and isinstance(probs, Stored):
-        raise InputError(
-            f"{probs.name} is read a block of rows at a time, and features are searched in all rows at "
-            "once; call .load() on it, and give the .rows and .labels of what that returns."
-        )
-    stored = _stored(probs, labels, logits, own | {"features": features})
+    own: dict[str, Any] = {"clusters": clusters, "class_names": class_names, "features": features}
+    stored = _stored(probs, labels, logits, own)
     with single_threaded_blas():
         if stored is not None:
             exact = exact or isinstance(chosen, nulls.ClusterSigns)
@@ -245,7 +240,7 @@ def test(
             read = stored.load(rounding=rounding)
             probs, labels, logits = read.rows, read.labels, False
         own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
-        given = _given(probs, labels, looked, measure, features, **own, rounding=rounding)
+        given = _given(probs, labels, looked, measure, **own, rounding=rounding)
         if tolerant:
             refuse_tolerance(given.whole.rows.features)
         trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
@@ -375,10 +370,9 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     if isinstance(probs, Stored):
         for name, value in {**own, "labels": labels, "logits": logits or None}.items():
             if value is not None:
-                raise InputError(
-                    f"{probs.name} was opened already; leave {name} out, and say there what columns "
-                    f"are, as in caltest.files.scan(path, {name}=…)."
-                )
+                do = f"say there what columns are, as in caltest.files.scan(path, {name}=…)"
+                do = do if name != "features" else READ_WHOLE
+                raise InputError(f"{probs.name} was opened already; leave {name} out, and {do}.")
         return probs
     if labels is None:
         raise InputError("there are no labels; give the observed classes, second.")
@@ -387,22 +381,15 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     return scan_arrays(probs, labels, logits) if mapped and plain else None
 
 
-def _given(
-    probs: object,
-    labels: object,
-    lens: Lens | None,
-    measure: Statistic,
-    features: object = None,
-    **own: Any,
-) -> _Given:
+def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:
     """Check the input and see it through the lens, or through the statistic's default lens.
 
     Rounded probabilities have no default lens.
     """
-    given = whole_sample(probs, labels, **own)
-    whole, n_given = without_zeros(given), given.rows.n_samples
-    beside = {"probs": probs, "labels": labels, "weights": own.get("weights")}
-    rows = described(whole.rows, features, n_given, **beside, clusters=own.get("clusters"))
+    features = own.pop("features", None)
+    whole = whole_sample(probs, labels, **own)
+    n_given, whole = whole.rows.n_samples, without_zeros(whole)
+    rows = described(whole.rows, features, n_given, probs=probs, labels=labels, **own)
     whole = replace(whole, rows=rows)
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])

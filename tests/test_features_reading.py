@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 
 import numpy as np
@@ -10,9 +11,11 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from support import command, refused
 
 import caltest
 from caltest.data.features import read_features
+from caltest.files import read, scan
 
 DAY = 86_400.0
 NAN = float("nan")
@@ -76,6 +79,16 @@ def test_columns_of_every_kind_are_read_alike(of):
     check_read(read_features(of(frame), 3), {name: READ[name] for name in frame})
 
 
+def test_what_is_declared_a_category_is_one():
+    grade = pd.Series(pd.Categorical([10, 9, None]), name="grade")
+    for given in (
+        grade,
+        grade.to_frame(),
+        pa.table({"grade": pa.array([10, 9, None]).dictionary_encode()}),
+    ):
+        check_read(read_features(given, 3), {"grade": ([0, 1, -1], ("10", "9"), False)})
+
+
 def test_arrays_have_numbered_columns():
     table = np.array([[0.0, 1.0], [2.0, np.nan], [4.0, 5.0]])
     wanted = {"feature 0": ([0, 2, 4], (), False), "feature 1": ([1, NAN, 5], (), False)}
@@ -87,10 +100,13 @@ def test_arrays_have_numbered_columns():
     check_read(read_features(records, 2), {"x": ([1, 2], (), False), "y": ([1, 0], ("a", "b"), False)})
 
 
-def test_only_rows_that_count_have_levels():
-    found = read_features({"k": list("abca"), "n": [1, 2, 3, 4]}, 4, np.array([1, 2]))
-    check_read(found, {"k": ([0, 1], ("b", "c"), False), "n": ([2, 3], (), False)})
-    check_read(found.take([1]), {"k": ([1], ("b", "c"), False), "n": ([3], (), False)})
+def test_only_rows_that_count_are_kept():
+    found = read_features(
+        {"k": list("abca"), "n": [1, 2, 3, 4], "one": [1, 2, 2, 1]}, 4, np.array([1, 2])
+    )
+    levels = ("a", "b", "c")
+    check_read(found, {"k": ([1, 2], levels, False), "n": ([2, 3], (), False)})
+    check_read(found.take([1]), {"k": ([2], levels, False), "n": ([3], (), False)})
 
 
 def test_a_column_of_one_value_is_left_out_and_noted():
@@ -126,13 +142,13 @@ WRONG = {
     "wide": ({"x": np.ones((1501, 2))}, "column 'x' is a table without column names"),
     "mixed": (
         {"x": [*MANY, "old"]},
-        "column 'x' of features has 1,501 different values, and 'old' in row 1500 (counting from 0), "
-        "which is no number: as a category it may have 1,000; correct it, or leave the column out.",
+        "column 'x' of features has 1,501 different values that are not all numbers ('old' in row 1500 "
+        "(counting from 0)), and a category may have 1,000; merge values, or leave it out.",
     ),
     "texts": (
         {"x": [f"name {k}" for k in range(1501)]},
-        "column 'x' of features has 1,501 different values: as a category it may have 1,000; leave it "
-        "out, or merge values.",
+        "column 'x' of features has 1,501 different values that are not all numbers ('name 0' in row 0 "
+        "(counting from 0)), and a category may have 1,000; merge values, or leave it out.",
     ),
     "constant": ({"x": [1] * 1501}, "every column of features has one value in all rows; give columns"),
 }
@@ -200,3 +216,137 @@ def test_rows_of_weight_0_are_not_described(data):
     kept = (x["sex"] == "f").to_numpy()
     found = caltest.test(p, y, "citl", weights=kept.astype(float), features=x, n_resamples=19, rng=0)
     assert "Left out of features, as all rows have one value: 'sex', 'one'." in found.warnings
+
+
+# ------------------------------------------------------------------ files, and the command line
+
+
+@pytest.fixture(scope="module")
+def folder(data, tmp_path_factory):
+    p, y, x = data
+    made = tmp_path_factory.mktemp("features")
+    table = x.drop(columns="one").assign(p=p, label=y, code=[f"{k % 9:03d}" for k in range(400)])
+    table = table.assign(when=pd.date_range("2024-01-01", periods=400).strftime("%Y-%m-%d"))
+    table.loc[5, "sex"] = None
+    table.to_csv(made / "a.csv", index=False)
+    table.to_parquet(made / "a.parquet")
+    (made / "parts").mkdir()
+    table[:150].to_csv(made / "parts" / "1.csv", index=False)
+    table[150:].to_csv(made / "parts" / "2.csv", index=False)
+    np.savez(made / "a.npz", probs=p, labels=y, age=x["age"], sex=x["sex"].to_numpy(str))
+    return made
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "parts"])
+def test_features_of_files_are_those_of_frames(folder, data, name):
+    given = ["age", "*", "!sex"]
+    found = read(folder / name, columns=["p"], features=given, groups=["sex"]).rows
+    p, _, x = data
+    np.testing.assert_allclose(found.probs[:, 1], p)
+    numbers, codes, days = found.features.columns
+    np.testing.assert_allclose(numbers.values, x["age"])
+    assert codes.levels == tuple(f"{k:03d}" for k in range(9))
+    assert days.dates
+    assert days.values[:2].tolist() == [JANUARY, JANUARY + DAY]
+    (sex,) = read(folder / name, features=["sex", "code"], columns=["p"]).rows.features.columns[:1]
+    assert (sex.levels, sex.values[5]) == (("f", "m"), -1)
+
+
+def test_columns_of_features_are_no_probabilities(folder, tmp_path):
+    found = read(folder / "a.csv", features=["age", "s*", "code", "when"])
+    assert found.rows.n_classes == 2
+    assert [each.name for each in found.rows.features.columns] == ["age", "code", "when", "sex"]
+    assert [each.name for each in read(folder / "a.npz", features="*").rows.features.columns] == [
+        "age",
+        "sex",
+    ]
+
+
+def test_the_command_line_takes_names_and_patterns(folder):
+    several = (
+        "--columns",
+        "p",
+        "--features",
+        "*",
+        "--features",
+        "!code",
+        "--feature",
+        "sex",
+        "--group",
+        "sex",
+    )
+    page = folder / "found.json"
+    options = ("--resamples", "99", "--seed", "1", "--json", page)
+    assert command("audit", folder / "a.csv", *several, *options).exit_code in (0, 1)
+    found = json.loads(page.read_text())
+    assert "Left out of features, as they are groups: 'sex'." in found["warnings"]
+    assert "Columns not read: 'code'." in found["warnings"]
+
+
+REFUSED = {
+    "no such column": (
+        ["--feature", "agee"],
+        "there is no column 'agee' of features (did you mean 'age'?)",
+    ),
+    "no such pattern": (["--features", "q*"], "--features is 'q*', and no column that is nothing else"),
+    "a probability": (["--feature", "p"], "the column 'p' is given as a probability and as a feature"),
+    "the labels": (
+        ["--feature", "label"],
+        "the column 'label' holds the labels, so it cannot be a feature",
+    ),
+    "twice": (
+        ["--feature", "age", "--feature", "age"],
+        "the column 'age' is given twice; give it once.",
+    ),
+    "weights": (["--feature", "age", "--weights", "age"], "is given as a feature and as weights"),
+    "tolerance": (
+        ["--feature", "age", "--tolerance", "0.1"],
+        "--features are searched for errors of any",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["test", "audit"])
+@pytest.mark.parametrize(("options", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_the_command_line_refuses(folder, name, options, message):
+    refused(command(name, folder / "a.csv", "--columns", "p", *options), message)
+
+
+def test_all_columns_as_features_leave_no_probabilities(folder):
+    said = "no column besides the labels and the features; name the probability columns"
+    refused(command("test", folder / "a.csv", "--features", "*"), said)
+
+
+def test_features_of_an_example_or_an_array_are_refused(folder):
+    refused(
+        command("test", "--example", "digits:naive_bayes", "--feature", "a"), "--feature is for a file"
+    )
+    np.save(folder / "a.npy", np.ones((3, 3)))
+    with pytest.raises(caltest.InputError, match="so there is no column 'a'"):
+        read(folder / "a.npy", features="a")
+
+
+def test_features_need_all_rows_at_once(folder):
+    do = "read the file whole, by caltest.files.read"
+    with pytest.raises(caltest.InputError, match=f"features are known of all rows or none; {do}"):
+        scan(folder / "a.csv", features="age")
+    with pytest.raises(caltest.InputError, match=f"was opened already; leave features out, and {do}"):
+        caltest.test(scan(folder / "a.csv", columns=["p"]), features={"x": [1]})
+
+
+@pytest.mark.parametrize(
+    ("of", "given"),
+    [
+        (caltest.Monitor, ()),
+        (caltest.Monitor().update, ([0.5], [1])),
+        (caltest.compare, ({}, [])),
+        (caltest.estimate, ([0.5], [1])),
+        (caltest.power, ([0.5], 100)),
+        (caltest.sbc, ([[1.0]], [[[1.0]]])),
+    ],
+)
+def test_others_say_why_they_take_no_features(of, given):
+    with pytest.raises(
+        caltest.InputError, match=r"; leave out features, and give them to caltest.audit\.$"
+    ):
+        of(*given, features={"x": [1]})

@@ -84,7 +84,7 @@ def test_a_text_of_the_table_is_read_as_it_is_meant(command):
         assert option.help[-1] in ".])", name
         assert option.takes in {
             "Any", "-", "INT", "FLOAT", "FILE", "COL", "COLS", "NAME", "NAMES", "TEXT", "URL", "CLASS",
-            "CLASS=RATE", "PREFIX", "PATH", "COL=VALUE", "TIME=COL",
+            "CLASS=RATE", "PREFIX", "PATH", "COL=VALUE", "TIME=COL", "PATTERN",
         }  # fmt: skip
 
 

@@ -299,15 +299,10 @@ def audit(
     rows = described(whole.rows, features, n_given, **beside, groups=groups)
     if options.tolerance is not None:
         refuse_tolerance(rows.features)
-    named = [each.name for each in rows.features.columns] if rows.features else []
-    whole, unsearched = searched(replace(whole, rows=rows), own_columns)
+    named = rows.features.names if rows.features else ()
+    whole, late = searched(replace(whole, rows=rows), own_columns)
     groupings, afterwards = known_before(groupings, whole)
-    doubts = (
-        *afterwards,
-        *unsearched,
-        *(x for each in groupings for x in each.doubts),
-        *premises_of(whole),
-    )
+    doubts = (*afterwards, *late, *(x for each in groupings for x in each.doubts), *premises_of(whole))
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))

@@ -19,6 +19,7 @@ from caltest._visible import quoted, shown_column, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
 from caltest.data.containers import EMPTY, columns_of, entries_of, listed
+from caltest.data.features import Features
 from caltest.data.premises import functions_of_outcome
 from caltest.exceptions import InputError, Premise, Row
 from caltest.laws import Predictive
@@ -238,7 +239,7 @@ def searched(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premi
     kept = tuple(each for each in own if each.name not in found)
     twice = [each.name for each in features.columns if each.name in columns]
     notes = (f"Left out of features, as they are groups: {listed(twice)}.",) * bool(twice)
-    features = replace(features, columns=kept) if kept else None
+    features = Features(kept, features.notes) if kept else None
     rows = replace(rows, features=features, notes=(*rows.notes, *notes))
     return replace(whole, rows=rows), tuple(found.values())
 

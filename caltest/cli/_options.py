@@ -203,9 +203,11 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
 STATED = ("mean", "sd", "variance", "quantiles", "members")
 _OF_TIMES = ("survival-at", "follow-up", "interpolation")
 _OF_FILES = (
-    *("label", "columns", "group", "weights", "clusters", "blocks", "logits", "truth", "where", "time"),
+    *("label", "columns", "group", "feature", "features", "weights", "clusters", "blocks", "logits"),
+    *("truth", "where", "time"),
     *(*STATED, *_OF_TIMES),
 )
+_WHOLE = ("example", "truth", "where", "time", "feature", "features")  # with which all is read at once
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_FILES)
 _How = Literal["read", "read_with_groups", "read_late", "scan"]
@@ -270,7 +272,7 @@ class Input:
         """Return predictions and labels, or a file that can be read a block at a time, and None."""
         from caltest import files
 
-        whole = any(self[name] is not None for name in ("example", "truth", "where", "time"))
+        whole = any(self[name] is not None for name in _WHOLE)
         if not whole and self["FILE"] is not None and files.can_scan(self["FILE"]):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
@@ -317,6 +319,8 @@ class Input:
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
         more["logits"] = bool(self["logits"])
+        if features := (*(self["feature"] or ()), *(self["features"] or ())):
+            more["features"] = features
         return getattr(reading, how)(file, label, columns=columns, groups=groups, **more)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,19 +12,13 @@ import numpy as np
 from caltest._arguments import as_float
 from caltest._numbers import shortest_between
 from caltest._sums import Places
-from caltest._visible import attempt, quoted, shown_column
+from caltest._visible import as_text, attempt, quoted, shown_column
 from caltest.data.containers import cells_of, columns_of, entries_of, is_framed, listed, native_of
 from caltest.exceptions import Argument, InputError, Row
-from caltest.spelling import (
-    column_of,
-    different,
-    is_missing,
-    moment_of,
-    no_value,
-    number_of,
-    spelled,
-)
+from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of
 
+#: What to do where rows are read a block at a time.
+READ_WHOLE = "read the file whole, by caltest.files.read, with its features"
 _MOST_LEVELS = 1000
 _PARTS = 10  # of numbers, where few values are needed
 _START = np.datetime64("1970-01-01", "us")
@@ -67,6 +61,12 @@ class Feature:
             if low <= end <= low or low <= end < high
         )
         return next(fits, texts[-1])
+
+    @property
+    def varies(self) -> bool:
+        """Whether there are two different values."""
+        first = np.full_like(self.values, self.values[0])
+        return not np.array_equal(self.values, first, equal_nan=True)
 
     def codes(self) -> tuple[Places, Places]:
         """Return each value's place among those that occur; numbers also in a few parts of these."""
@@ -131,35 +131,21 @@ def read_features(
     >>> [(each.name, each.values.tolist(), each.levels) for each in found.columns]
     [('age', [31.0, 7.5, nan], ()), ('zip', [0, 1, -1], ('007', '010'))]
     """
-    columns, kept, notes = _by_name(features), list[Feature](), list[str]()
+    columns, every, notes = _by_name(features), list[Feature](), list[str]()
     read = columns_of(columns, "features", "feature 0", n_rows, _entries, beside)
     for name, entries in read.items():
-        if isinstance(entries, np.ndarray):
-            each = Feature(name, _numbers(entries), (), entries.dtype.kind == "M")
+        if isinstance(entries, np.ndarray) and entries.dtype != object:
+            every.append(Feature(name, _numbers(entries), (), entries.dtype.kind == "M"))
         else:
-            each = _read(name, entries, notes)
-        kept.append(each if counting is None else _of_rows(each, counting))
-    same = [
-        each.name
-        for each in kept
-        if np.array_equal(each.values, np.full_like(each.values, each.values[0]), equal_nan=True)
-    ]
-    if len(same) == len(kept):
+            every.append(_read(name, entries, notes))
+    found = Features(tuple(every)).take(slice(None) if counting is None else counting)
+    kept = tuple(each for each in found.columns if each.varies)
+    if not kept:
         do = "give columns that tell rows apart"
         raise InputError(f"every column of features has one value in all rows; {do}.")
-    if same:
+    if same := [each.name for each in found.columns if not each.varies]:
         notes.append(f"Left out of features, as all rows have one value: {listed(same)}.")
-    return Features(tuple(each for each in kept if each.name not in same), tuple(notes))
-
-
-def _of_rows(feature: Feature, rows: Places) -> Feature:
-    """Return some rows of a feature, with the levels that these have."""
-    values = feature.values[rows]
-    if not feature.levels:
-        return replace(feature, values=values)
-    used, places = np.unique(values, return_inverse=True)
-    levels = tuple(feature.levels[k] for k in used if k >= 0)
-    return replace(feature, values=places.reshape(-1) - (len(used) - len(levels)), levels=levels)
+    return Features(kept, tuple(notes))
 
 
 def _by_name(given: Any) -> Any:
@@ -175,7 +161,7 @@ def _by_name(given: Any) -> Any:
 
 
 def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
-    """Return numbers, times and spans of time as an array; other entries in a list."""
+    """Return numbers, times and spans of time, and declared categories, as arrays; others in a list."""
     native, values = native_of(column, what), column
     if isinstance(native, nw.Series):
         dtype = native.dtype
@@ -183,6 +169,8 @@ def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
             values = attempt(lambda: native.cast(nw.Float64).to_numpy())
         elif dtype in (nw.Datetime, nw.Date, nw.Duration):
             values = attempt(native.to_numpy)
+        elif dtype in (nw.Categorical, nw.Enum):
+            return np.array(native.to_list(), dtype=object)
     if type(values) is np.ndarray and values.dtype.kind in "iufMm":
         values = values[:, 0] if values.shape[1:] == (1,) else values
         if values.ndim == 1:
@@ -202,64 +190,52 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 def _number(cell: Any) -> float:
     """Return the number that a cell is, or that it is written as; NaN if it is none."""
-    if (number := as_float(cell)) is not None:
-        return number
-    text = cell.strip() if isinstance(cell, str) else attempt(lambda: spelled(cell))
-    return float(text) if text in ("inf", "-inf") else number_of(text)
+    text = (as_text(cell) or "").strip()
+    known = as_float(float(text) if text in ("inf", "-inf") else cell)
+    return number_of(text) if known is None else known
 
 
-def _read(name: str, cells: Sequence[Any], notes: list[str]) -> Feature:
-    """Read entries of any kind: as numbers if all are, as dates if all are, else as a category."""
+def _read(name: str, cells: Any, notes: list[str]) -> Feature:
+    """Read entries as numbers or dates if all are, else as a category, as arrays are declared."""
     what = f"column {quoted(name)} of features"
     written, distinct = different(cells, what)
     every = distinct.tolist()
     for place, cell in enumerate(every):
-        if isinstance(cell, str | bytes | float | int):
-            continue
-        if hasattr(cell, "__len__") or callable(cell) or " object at 0x" in (repr(cell)):
+        simple = isinstance(cell, str | bytes | float | int)
+        if not simple and (hasattr(cell, "__len__") or " at 0x" in (as_text(cell) or " at 0x")):
             raise no_value(what, int(np.argmax(written == place)), cell)
     absent = np.array([is_missing(cell) for cell in every], np.bool_)
-    numbers = np.array(
-        [np.nan if gone else _number(cell) for cell, gone in zip(every, absent, strict=True)]
-    )
-    if (no_number := np.isnan(numbers) & ~absent).sum() == 0:
+    numbers = np.array([_number(cell) for cell in every])
+    declared, no_number = isinstance(cells, np.ndarray), np.isnan(numbers) & ~absent
+    if not (declared or no_number.any()):
         return Feature(name, numbers[written])
     codes, texts, merged, _ = column_of(cells, what, "level", read=(written, distinct))
     known = [text for text in texts if text and not is_missing(text)]
-    if known and all(moment_of(text) is not None for text in known):
+    if known and not declared and all(moment_of(text) is not None for text in known):
         moments = np.array([moment_of(text) or np.datetime64("NaT") for text in texts], "M8[us]")
         return Feature(name, _numbers(moments)[codes], (), True)
     row = int(np.argmax(no_number[written]))
     levels = sorted(text for text in texts if text)
-    mixed = 2 * np.count_nonzero(~np.isnan(numbers)[written]) > len(cells)
     if len(levels) > _MOST_LEVELS:
-        odd = ", and {found} in {row}, which is no number" if mixed else ""
-        raise InputError(
-            f"{{argument}} has {len(levels):,} different values{odd}: as a category it may have "
-            f"{_MOST_LEVELS:,}; {{do}}.",
-            argument=what,
-            found=quoted(cells[row]),
-            row=row,
-            do="correct it, or leave the column out" if mixed else "leave it out, or merge values",
+        text = (
+            f"{{argument}} has {len(levels):,} different values that are not all numbers ({{found}} in "
+            f"{{row}}), and a category may have {_MOST_LEVELS:,}; merge values, or leave it out."
         )
+        raise InputError(text, argument=what, found=quoted(cells[row]), row=row)
     notes += merged
-    if mixed:
+    if not declared and 2 * np.count_nonzero(~np.isnan(numbers)[written]) > len(cells):
         notes.append(
             f"Column {shown_column(name)!r} holds numbers, but {quoted(cells[row])} in {Row(row)}: it "
             "is read as a category, each value a level."
         )
     place_of: dict[str | None, int] = {text: place for place, text in enumerate(levels)}
-    return Feature(
-        name, np.array([place_of.get(text, -1) for text in texts], np.intp)[codes], tuple(levels)
-    )
+    values = np.array([place_of.get(text, -1) for text in texts], np.intp)
+    return Feature(name, values[codes], tuple(levels))
 
 
 def refuse_tolerance(features: Features | None) -> None:
     """Raise where errors are allowed, and features are searched for any."""
     if features is not None:
-        raise InputError(
-            "{features} are searched for errors of any size, and a tolerance or rounding allows some; "
-            f"leave one of them out, or give {Argument('caltest.audit')} a limit, {{materiality}}.",
-            features=Argument("features"),
-            materiality=Argument("materiality"),
-        )
+        do = f"leave one out, or give {Argument('materiality')} instead"
+        text = "are searched for errors of any size, and a tolerance or rounding allows some"
+        raise InputError(f"{Argument('features')} {text}; {do}.")

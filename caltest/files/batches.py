@@ -298,12 +298,13 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
                 do = "correct it, or take the line breaks out of the cell"
                 raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
             notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
-    raw = columns.roles.groups if kind.is_text else ()
+    described = (*columns.roles.groups, *columns.roles.features)
+    raw = described if kind.is_text else ()
     labels = {columns.label} - {*columns.numeric}
     fields = dict.fromkeys(columns.read, pa.string())
     for name in (name for name in fields if name not in raw):
         kinds = [survey.schema.field(name).type for survey in surveys]
-        role = "group" if name in columns.roles.groups else "label" if name in labels else "number"
+        role = "group" if name in described else "label" if name in labels else "number"
         own = formats.kind_of(kinds) if kind.is_text else formats.one_type(name, kinds, parts, role)
         fields[name] = own
     schema = pa.schema(list(fields.items()))

@@ -5,6 +5,7 @@ A user says which is which, or names do; arrays of an archive are found as colum
 
 from __future__ import annotations
 
+import fnmatch
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.containers import NamedArray, cells_of, check_distinct, listed
 from caltest.data.premises import shared_members
-from caltest.data.rows import Clustering, Weighing, checked_weights, in_blocks
+from caltest.data.rows import Clustering, Weighing, checked_weights, described, in_blocks
 from caltest.data.sample import counted_as
 from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files.paths import placed
@@ -220,6 +221,7 @@ class Roles:
     logits: bool = False  # what there is in place of probabilities
     needs_labels: bool = True
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
+    features: Any = ()  # names, or patterns; they may be groups too
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -228,6 +230,7 @@ class Roles:
             own["columns"] = own["numbers"].names
         own["columns"] = self.columns and names("columns", self.columns)
         own["groups"] = names("groups", self.groups)
+        own["features"] = names("features", self.features)
         for name in ("label", "weights", "clusters"):
             own[name] = None if own[name] is None else str(own[name])
         if self.clusters is not None and self.clusters not in self.groups:
@@ -242,13 +245,24 @@ class Roles:
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
-        if self.numbers is None:
-            return self
-        apart = {self.label, self.weights, *self.groups}
+        apart = {self.label, self.weights, *self.groups, *self.features}
         if self.label is None:
             apart |= {name for name in names if name.lower() in _LABELS}
-        numbers = self.numbers.among([name for name in names if name not in apart])
-        return replace(self, numbers=numbers, columns=numbers.names)
+        roles = self
+        if self.numbers is not None:
+            numbers = self.numbers.among([name for name in names if name not in apart])
+            roles = replace(self, numbers=numbers, columns=numbers.names)
+        patterns = [each for each in self.features if each not in names and set(each) & set("*?[!")]
+        if not patterns:
+            return roles
+        free = [name for name in names if name not in (*apart, *(roles.columns or ()))]
+        left = {name for each in patterns if each[0] == "!" for name in fnmatch.filter(free, each[1:])}
+        found = [name for each in patterns for name in fnmatch.filter(free, each) if name not in left]
+        if not found:
+            do = f"no column that is nothing else is called so; the columns are {listed(names)}"
+            raise InputError(f"{Argument('features')} is {listed(patterns)}, and {do}.")
+        own = [each for each in self.features if each not in patterns]
+        return replace(roles, features=(*own, *dict.fromkeys(found)))
 
     @property
     def may_lack_labels(self) -> bool:
@@ -282,6 +296,7 @@ class Roles:
         for name, role, of in (
             (self.clusters, "clusters", " of clusters"),
             *((name, "a group", " to group by") for name in groups),
+            *((name, "a feature", " of features") for name in self.features if name not in self.groups),
             (self.weights, "weights", " of weights"),
         ):
             if name is None:
@@ -336,7 +351,7 @@ class Columns:
         """Find them among the names of a table."""
         roles = roles.among(names)
         truth = roles.found_label(names, "column", names)
-        apart = (truth, roles.weights, *roles.groups)
+        apart = (truth, roles.weights, *roles.groups, *roles.features)
         others = dict.fromkeys(name for name in names if name not in apart)
         chosen = others if roles.columns is None else dict.fromkeys(roles.columns)
         if roles.columns is not None:
@@ -353,7 +368,7 @@ class Columns:
     def read(self) -> list[str]:
         """Names of all columns that are read."""
         single = [name for name in (self.label, self.roles.weights) if name is not None]
-        return [*self.probs, *single, *self.roles.groups]
+        return [*dict.fromkeys((*self.probs, *single, *self.roles.groups, *self.roles.features))]
 
     @property
     def numeric(self) -> list[str]:
@@ -370,7 +385,9 @@ class Columns:
         given = self.roles.columns is not None
         advice = Phrase(f"name the probability columns, with {Argument('columns', ..., _OR_GROUP)}")
         if not self.probs:
-            raise InputError("there is no column besides the labels; add the probabilities.")
+            kinds = "labels and the features" if self.roles.features else "labels"
+            do = advice if self.roles.features else "add the probabilities"
+            raise InputError(f"there is no column besides the {kinds}; {do}.")
         weights = [name for name in [self.roles.weights] if name is not None]
         event = self.roles.numbers and self.roles.numbers.of.get("event")
         for name, dtype in frame.select(*self.numeric, *weights).schema.items():
@@ -404,7 +421,8 @@ class Columns:
         else:
             probs = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
             labels = probs.get(self.label)
-        return Content(roles, probs, labels, groups, self.notes, origin, weights)
+        features = {name: frame.get_column(name) for name in roles.features}
+        return Content(roles, probs, labels, groups, self.notes, origin, weights, features=features)
 
     def _floats(self, table: Any) -> NamedArray | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -427,6 +445,7 @@ class Content:
     origin: str | None = None  # from where in the file, as a clause; None if there are no names
     weights: Any = None
     place: Callable[[int], object] = Row  # what messages call a row
+    features: Mapping[str, Any] | None = None
 
     @property
     def event(self) -> str | None:
@@ -480,7 +499,8 @@ class Content:
         return self.roles.numbers.sample(self.probs, self.labels, self.weights, part=block)
 
     def _noting(self, found: Rows) -> Rows:
-        return replace(found, notes=(*found.notes, *self.notes))
+        found = replace(found, notes=(*found.notes, *self.notes))
+        return described(found, self.features or None, found.n_samples)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -419,11 +419,12 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
         with reading(f"{what} cannot be read"), archive.open(members[name]) as stream:
             return _loaded(stream, members[name].file_size, what)
 
-    roles = roles.among(names)
-    keys = [*roles.numbers.names] if roles.numbers else []
+    chosen = partial(_chosen_probs, logits=roles.logits)
+    keys = [] if roles.numbers else [roles.found(names, chosen), "classes"]
+    roles = roles.among([name for name in names if name not in keys])
+    keys = [*roles.numbers.names] if roles.numbers else keys[:1]
     for key in keys:
         check_there(key, names, "array", "")
-    keys = keys or [roles.found(names, partial(_chosen_probs, logits=roles.logits))]
     others = [name for name in names if name not in (*keys, "classes")]
     truth = roles.found_label(others, "array", [name for name in names if name not in keys])
     probs: Any = {key: array(key) for key in keys}
@@ -438,16 +439,17 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
             probs = replace(probs, names=tuple(map(str, classes.tolist())))
             check_distinct(probs.names, "classes")
     groups = {}
-    for name in roles.groups:
+    for name in dict.fromkeys((*roles.groups, *roles.features)):
         if (values := array(name)).shape != (rows,):
             found = f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows"
-            do = f"a group needs one value per row, an array of shape ({rows},)"
+            do = f"a group, or feature, needs one value per row, an array of shape ({rows},)"
             raise InputError(f"{found}; {do}.")
         groups[name] = cells_in(values, name)
     apart = (truth, roles.weights, *groups)
     notes = unread_note("arrays", [name for name in others if name not in apart])
     labels, weights = (None if name is None else array(name) for name in (truth, roles.weights))
-    return Content(roles, probs, labels, groups, notes, weights=weights)
+    features = {name: groups[name] for name in roles.features}
+    return Content(roles, probs, labels, groups, notes, weights=weights, features=features)
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
@@ -463,7 +465,9 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
 def check_array(file: BufferedReader, roles: Roles) -> None:
     """Raise unless a file begins as a single array does, of which no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
-    for name in (name for name in (*roles.groups, roles.weights, *of) if name is not None):
+    for name in (
+        name for name in (*roles.groups, *roles.features, roles.weights, *of) if name is not None
+    ):
         do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
         raise InputError(f"an array has no names, so there is no column {quoted(name)}; {do}.")
     _check_kind(file, MAGIC, roles)

@@ -15,6 +15,7 @@ from caltest._arguments import path as path_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import check_distinct, is_framed, listed, read_table
+from caltest.data.features import READ_WHOLE
 from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
@@ -36,6 +37,7 @@ def read(
     *,
     columns: Sequence[str] | Mapping[str, Any] | None = None,
     groups: Sequence[str] = (),
+    features: Sequence[str] = (),
     weights: str | None = None,
     clusters: str | None = None,
     blocks: str | None = None,
@@ -71,6 +73,10 @@ def read(
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
+    features
+        Names of columns that describe the rows (see :func:`caltest.test`), and patterns: "x_*" for all
+        columns so called that are nothing else; "!x_1" leaves one of these out. The sample's rows have
+        them, so that tests and audits do. A column may be a group too. Default none.
     weights
         Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows have
         equal weight.
@@ -117,7 +123,7 @@ def read(
     array([1, 0])
     """
     with paths.named(paths.called(path)):
-        roles = Roles(label, columns, groups, weights, clusters, blocks, logits)
+        roles = Roles(label, columns, groups, weights, clusters, blocks, logits, features=features)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
@@ -139,7 +145,8 @@ def read_with_groups(
     Parameters
     ----------
     path, label, rounding, truth, where, **options
-        As in :func:`read`: ``columns``, ``weights``, ``clusters``, ``blocks`` and ``logits`` too.
+        As in :func:`read`: ``columns``, ``features``, ``weights``, ``clusters``, ``blocks`` and
+        ``logits`` too.
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         hold no probabilities. Default none.
@@ -312,6 +319,8 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
     """
     with paths.named(paths.called(path)):
         roles, place = Roles(label, **options), paths.located(path)
+        if roles.features:
+            raise InputError(f"{Argument('features')} are known of all rows or none; {READ_WHOLE}.")
         if not (paths.is_folder(place) or paths.is_pattern(place)):
             paths.check_file(place)
         if place.suffix.lower() != ".npy":
@@ -427,7 +436,8 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if not tasks:
         raise InputError(_WRONG["no tasks"])
     weights = {} if roles.weights is None else {roles.weights: np.float64}
-    for name in (*roles.groups, *weights):
+    roles = roles.among(tasks)
+    for name in (described := (*roles.groups, *roles.features, *weights)):
         check_there(name, tasks, "column", "", "the columns of tasks are")
     with paths.placed(place):
         wide = _wide(table, tasks, kind)
@@ -454,7 +464,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if kind != "pmf":
         of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
         numbers = NumberColumns({_READ[kind]: of})
-    columns = {name: found[name].tolist() for name in tasks if name in (*roles.groups, roles.weights)}
+    columns = {name: found[name].tolist() for name in tasks if name in described}
     columns[label] = seen.tolist()
     read = pa.table(columns | dict(zip(names, values.T, strict=True)))
     stated = replace(roles, label=label, columns=tuple(names), numbers=numbers)
