@@ -125,8 +125,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
     not settled: "may be beyond" (its interval is, but nothing was found), "estimated" (its estimate
     is, by a check that found an error), "follow-up" (rows were not followed long enough), "never" (no
-    number of rows would settle it), "few" (more would), or "close". A slice that was found may be in
-    its limit by the joint interval alone; otherwise it is "close".
+    number of rows would settle it), "few" (more would), or "close".
     """
     if not audit.limit or of.predicted is None or of.low is None or of.high is None:
         return ""
@@ -140,8 +139,6 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
         return "pointless" if by is not None and of.predicted <= by and not stated else "within"
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
         return "estimated"
-    if isinstance(of, Slice):
-        return "close"
     if of.rows_needed is None:
         return "follow-up" if of.unfollowed else "never"
     return "few" if of.rows_needed > of.rows else "close"
@@ -362,8 +359,7 @@ def _steps(audit: Audit, story: Story) -> Steps:
     if view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
         yield from _remedy(audit, story, view)  # else nothing is known until the zeros are gone
     yield from _close(audit)
-    found = [each for each in story.named if isinstance(each.of, Slice)]
-    yield Step("confirm", {"of": found[0]}) if found else Step("again")
+    yield Step("confirm", {"of": subject}) if isinstance(view, Slice) else Step("again")
 
 
 def _as_they_are(audit: Audit, story: Story) -> Step:
@@ -414,8 +410,7 @@ def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
 
 def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
     """Return how many rows in all would settle everything; None if none lacks rows, or none would."""
-    named = (each.of for each in unsettled if not isinstance(each.of, Slice))
-    wanted = [(of.rows_needed, of.rows) for of in named]
+    wanted = [(each.of.rows_needed, each.of.rows) for each in unsettled]
     if any(needed is None for needed, _ in wanted):
         return None
     most = max(((needed or 0) / rows for needed, rows in wanted), default=0.0)

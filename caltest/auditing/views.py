@@ -568,10 +568,9 @@ class Slice(View):
     low, high
         Interval of its mean error: simultaneous with those of all views, of their parts, and of all
         slices that were searched, so that the ones found may be chosen freely.
-    own_low, own_high, rows_needed
-        None: it was chosen by its outcomes, of which an interval of its own would not tell.
-    inside
-        Whether ``low`` and ``high`` lie within the limit; None without one.
+    own_low, own_high, inside, rows_needed
+        As in :class:`View`: right of a slice that was not chosen by its outcomes. So reports draw the
+        other interval alone.
     adjusted_pvalue
         Of its mean error, adjusted with all checks of the audit and all slices that were searched.
     shown

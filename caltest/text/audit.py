@@ -654,7 +654,10 @@ def finding(check: Check, audit: Audit) -> str:
 
 _ROWS = 6  # of the table: a page is to fit on a screen
 IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
-_NARROWEST = 16  # of a view's name there
+_NARROWEST, _FEWEST = (
+    16,
+    12,
+)  # characters of a view's name there, before columns are left out, and at least
 _SKIPPED = 3  # lines
 
 
@@ -728,7 +731,7 @@ def _table(audit: Audit) -> list[str]:
         f"all: {sure}": [" to ".join(outward_points(v.low or 0.0, v.high or 0.0)) for v in views],
     }
     own = [
-        "" if v.own_low is None else " to ".join(outward_points(v.own_low, v.own_high or 0.0))
+        "" if isinstance(v, Slice) else " to ".join(outward_points(v.own_low or 0.0, v.own_high or 0.0))
         for v in views
     ]
     if audit.limit:
@@ -741,10 +744,13 @@ def _table(audit: Audit) -> list[str]:
     one = len({view.lens for view in views}) == 1  # then only rows differ
     full = [len(words.narrow_name(view, width(), rows_alone=one)) for view in views]
     least = min(max(full), _NARROWEST)
-    for head in (f"alone: {alone}", f"all: {sure}"):  # where there is no room for all
-        if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < least:
+    for head, few in (
+        (f"alone: {alone}", least),
+        (f"all: {sure}", min(least, _FEWEST)),
+    ):  # no room for all
+        if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < few:
             del widths[head]
-    room = max(_NARROWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
+    room = max(_FEWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     longest = max(map(len, names))
     lines = [f"Errors in points (predicted − observed; negative: {ends_of(audit)[0]}), with intervals"]

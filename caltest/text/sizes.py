@@ -15,7 +15,7 @@ from caltest._numbers import (
 )
 from caltest._visible import shown_column
 from caltest.auditing.result import Audit
-from caltest.auditing.views import Condition, Part, Rest, Sized, Slice, View
+from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
 from caltest.text.vocabulary import (
     counted_way,
@@ -240,6 +240,4 @@ PLACES = {
 def settled(audit: Audit, of: View | Rest) -> str:
     """Return whether a mean is shown to be within the limit, and if not, what would show it."""
     place = audit.story.mark(of).place
-    if place == "close" and isinstance(of, Slice):  # of which an interval of its own would not tell
-        return "not settled"
     return f"needs {about(of.rows_needed or 0)} such rows" if place == "few" else PLACES[place]
