@@ -271,5 +271,6 @@ def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeat
                 look = search.part(search.form.cells.rows(k), group)
                 mean = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
                 means = (mean[name] for name in ("predicted", "observed", "low", "high"))
-                bins.append(Bin(group.conditions[0].stated, look.n_rows, *means))
+                name = search.form.cells.bins[j][0].called(int(which[k, 2]))
+                bins.append(Bin(name, look.n_rows, *means))
             yield ByFeature(column, lens, tuple(bins))

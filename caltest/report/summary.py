@@ -28,7 +28,7 @@ from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name,
 
 _ROWS = 9  # of the table of slices
 _GROUPS = 4  # of them, at least, where intervals and quantiles stand above
-_BIN = 24  # characters of a bin's name
+_BIN, _BINS = 24, 12  # characters of a bin's name, and bins that are drawn
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 2000
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
@@ -168,13 +168,15 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
 
 def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleNamespace:
     """Draw predicted and observed along a feature."""
-    bad = [each.side is not None and audit.story.found for each in of.bins]
-    bins = [replace(each, name=name(each.name, _BIN).short) for each in of.bins]
-    title, note = captions.feature_title(audit, of), captions.feature_note(audit)
-    found = _pictured(title, note, pictures.along(bins, bad), title, sizes)
+    drawn, title = of.bins, captions.feature_title(audit, of)
+    if len(drawn) > _BINS:  # of a category
+        drawn = tuple(sorted(drawn, key=lambda each: (-each.proved, -abs(each.error)))[:_BINS])
+        title += f" Here: the {_BINS} furthest off."
+    bad = [each.side is not None and audit.story.found for each in drawn]
+    bins = [replace(each, name=name(each.name, _BIN).short) for each in drawn]
+    found = _pictured(title, captions.feature_note(audit), pictures.along(bins, bad), title, sizes)
     found.rows = [
-        _sized(each, audit, name=name(each.name), bad=is_)
-        for each, is_ in zip(of.bins, bad, strict=True)
+        _sized(each, audit, name=name(each.name), bad=is_) for each, is_ in zip(drawn, bad, strict=True)
     ]
     return found
 

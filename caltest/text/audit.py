@@ -446,9 +446,8 @@ def by_feature(audit: Audit) -> list[str]:
         f"{every:,} {'was' if every == 1 else 'were'} found to be wrong" if every else "none was found"
     )
     if every > few:
-        found += (
-            f"; {few:,} of them are shown, and the rest, which overlaps these, is in the JSON report"
-        )
+        are = "is" if few == 1 else "are"
+        found += f", {few:,} of which {are} shown: the others overlap, and are in the JSON report"
     return [
         f"{capital(of_features(audit))}; {found}.",
         "That no slice is wrong is more than calibration: a calibrated model that does not use a "

@@ -322,9 +322,9 @@ def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
     if rows_alone:
         return _fitted(values, most)
     end = group.conditions[0].words.removeprefix(shown_column(group.conditions[0].column))
-    room = most - len(f"{what}: {end}")
-    if len(values) == 1 and room >= _COLUMN:
-        return f"{what}: {shortened(short_group(group).removesuffix(end), room)}{end}"
+    room, column = most - len(f"{what}: {end}"), short_group(group).removesuffix(end)
+    if len(values) == 1 and room >= min(_COLUMN, len(column)):
+        return f"{what}: {shortened(column, room)}{end}"
     return _fitted([what, *values], most, ": ")
 
 
