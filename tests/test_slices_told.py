@@ -40,7 +40,8 @@ def a_slice(audit, low, high, conditions=CORNER, rows=400, pvalue=0.01, **more):
     inside = None if limit is None else -limit <= low and high <= limit
     return auditing.Slice(
         view.lens, view.event, group(**conditions), rows, side, predicted=0.4, observed=0.4 - error,
-        low=low, high=high, inside=inside, adjusted_pvalue=pvalue, **more,
+        low=low, high=high, inside=inside, rows_needed=None if inside else rows,
+        adjusted_pvalue=pvalue, **more,
     )  # fmt: skip
 
 
@@ -121,12 +122,11 @@ def test_a_slice_is_part_of_all_rows_and_of_larger_slices():
         ((-0.12, -0.06), "material", "beyond"),
     ],
 )
-def test_a_slice_counts_against_the_limit_by_its_joint_interval(ends, verdict, place):
+def test_a_slice_counts_against_the_limit(ends, verdict, place):
     audit = audited(60_000)
     assert audit.verdict == "within"
     told = searched(a_slice(audit, *ends), audit=audit)
     assert (told.verdict, told.story.mark(told.slices[0]).place) == (verdict, place)
-    assert told.rows_needed is None
 
 
 def test_within_says_what_it_does_not_vouch_for():
