@@ -32,6 +32,7 @@ from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantil
 from caltest.laws.classes import Array
 
 NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
+_MANY = 1000  # different values
 _MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws
 
 
@@ -206,6 +207,12 @@ def functions_of_outcome(
     for name, (fine, coarse) in codes.items():
         for of, (law, outcomes) in known.items():
             own = fine if isinstance(law, Classes) else coarse
+            if (
+                isinstance(law, Classes) and own.max() >= _MANY
+            ):  # numbers, of which only ranges could be classes
+                changes = np.count_nonzero(np.diff(outcomes[np.argsort(own)]))
+                if changes >= law.probs.shape[1]:
+                    continue
             if name not in found and chance_of_function(own, law, outcomes) <= NO_CHANCE:
                 column = shown_column(name)
                 seen = f"Column {column!r} of {what} is a function of {of}; {left}"
