@@ -297,7 +297,7 @@ class ResidualForm(HasSigns):
 # ------------------------------------------------------------------ scan
 
 #: Shifts of the log odds at which roots are computed; cubics lead from one to the next.
-_SHIFTS = 0.01 * 2.0 ** np.arange(11)
+_SHIFTS = 0.01 * 2.0 ** np.append(np.arange(6), np.arange(5.5, 10.5, 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -493,15 +493,16 @@ class KernelRidge:
         centres = found._centres
         values, vectors = np.linalg.eigh(found._kernel(centres, centres))
         own = values > 1e-9 * values[-1]
-        root = vectors[:, own] / np.sqrt(values[own])
-        squares: Any = sum(each.T @ each for _, each in found._blocks(root))
-        values, vectors = np.linalg.eigh(squares)
+        values, root = values[own], vectors[:, own] / np.sqrt(values[own])
+        most = len(values)
+        if n > _UP_TO:
+            squares: Any = sum(each.T @ each for _, each in found._blocks(root))
+            values, turned = np.linalg.eigh(squares)
+            root, most = root @ turned, max(16, min(_WIDTH, _NUMBERS // n))
         ridge = _RIDGE * n
-        most = max(16, min(_WIDTH, _NUMBERS // n)) if n > _UP_TO else n
         kept = values / (values + ridge) >= _NEGLIGIBLE
         kept[:-most] = False
-        scaled = vectors[:, kept] / np.sqrt(values[kept] + ridge)
-        return replace(found, directions=root @ scaled)
+        return replace(found, directions=root[:, kept] / np.sqrt(values[kept] + ridge))
 
     @cached_property
     def _centres(self) -> Array:
