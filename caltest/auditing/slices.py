@@ -273,4 +273,5 @@ def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeat
                 means = (mean[name] for name in ("predicted", "observed", "low", "high"))
                 name = search.form.cells.bins[j][0].called(int(which[k, 2]))
                 bins.append(Bin(name, look.n_rows, *means))
-            yield ByFeature(column, lens, tuple(bins))
+            if bins:
+                yield ByFeature(column, lens, tuple(bins))

@@ -491,7 +491,8 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
             yield Step("useless scores" if fitted else "no fit", {"first": first})
         return
     if not audit.remedies:
-        count: Any = next((each.events for each in (view, *audit.views) if each.events), None)
+        views = (view,) if isinstance(view, Slice) else (view, *audit.views)
+        count: Any = next((each.events for each in views if each.events), None)
         known = count is not None and count.expected and count.observed and count.proved > 1.0
         facts = {"group": group, "first": first, "hazards": None, "apart": _apart(audit, story, view)}
         yield Step("recalibrate", facts | ({"hazards": _hazards(count)} if known else {}))

@@ -361,7 +361,7 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
-    if view.events is not None:  # which are of all that was followed, and not of the horizon alone
+    if audit.is_censored:  # events are of all that was followed, and not of the horizon alone
         return f"{text}: {sizes.interval(view, audit.confidence)}."
     if words.is_stated(view.lens):
         place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
