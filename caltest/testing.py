@@ -86,7 +86,8 @@ def test(
         Default None, "omnibus": it looks for several kinds of error at once, and the result's ``parts``
         have a p-value for each. It needs the exact null. With another null the default is
         "skce_uq", which detects every kind of miscalibration given enough rows, but some only
-        weakly. With a tolerance: "scan" (default), "max_bin", "citl" or "esce".
+        weakly. With a tolerance: "scan" (default), "max_bin", "citl" or "esce". With features:
+        "feature_scan" (default), "feature_ridge" or :class:`caltest.statistics.Learned`.
     null
         How to compute the p-value: a name (``caltest.nulls.NULLS`` lists them) or an object of
         :mod:`caltest.nulls`. Default "monte_carlo": exact for every statistic and number of rows.
@@ -224,6 +225,7 @@ def test(
     _check_possible(chosen, clustered, tolerant, sampling_rates)
     exact = isinstance(chosen, nulls.MonteCarlo)
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
+    usual = usual if features is None or tolerant else "feature_scan"
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     looked = find_lens(lens)

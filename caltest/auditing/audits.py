@@ -381,7 +381,7 @@ def audit(
     two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
-    warnings = [*sizes.notes(plan.looks), *notes_on(groupings)]
+    warnings = [*sizes.notes(plan.looks), *notes_on(groupings), *slices.notes(scans)]
     if found.few is not None and found.few.any():
         warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)

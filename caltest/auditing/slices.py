@@ -84,6 +84,13 @@ def count_of(some: Iterable[Search]) -> int:
     return sum({each.sized: each.form.cells.count for each in some if each.sized}.values())
 
 
+def notes(some: Iterable[Search]) -> list[str]:
+    """Say how many slices few clusters carry."""
+    dropped = max((each.form.dropped for each in some), default=0)
+    said = f"{dropped:,} slices by features are not searched: too few clusters carry their error."
+    return [said] if dropped else []
+
+
 # ------------------------------------------------------------------ which are named
 
 
