@@ -78,6 +78,13 @@ _GATES = of_module(
     "gates", "what an audit's gate stops: six jobs, right and wrong models, two limits",
     "12 minutes of one core", "gates.csv",
 )  # fmt: skip
+_FEATURES = of_module(
+    "features",
+    "audits by features: level, innocent slices, power, sizes of slices, real data, other packages",
+    "10 hours of one core, of which other packages 2",
+    "features_level.csv", "features_planted.csv", "features_power.csv", "features_real.csv",
+    elsewhere=("features_others.csv",),
+)  # fmt: skip
 _MEMBERS = of_module(
     "members", "members of ensembles: size, joint power, strata, other packages' tests",
     "16 minutes of one core",
@@ -213,5 +220,6 @@ STUDIES: dict[str, Study] = {
     "survival": _SURVIVAL,
     "audit": _AUDIT,
     "gates": _GATES,
+    "features": _FEATURES,
     "planning": _PLANNING,
 }
