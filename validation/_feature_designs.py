@@ -158,8 +158,8 @@ def in_clusters(codes: Array, rng: Rng, true: Callable[[Array, Array], Array] | 
 
 
 def unequal(rng: Rng) -> Array:
-    """Return the clusters of about 60 of unequal size."""
-    return np.repeat(np.arange(60), rng.integers(2, 25, 60))
+    """Return the clusters of 120 of unequal size."""
+    return np.repeat(np.arange(120), rng.integers(2, 25, 120))
 
 
 def three_classes(rng: Rng) -> Data:
@@ -246,7 +246,7 @@ CALIBRATED = (
     Design("weights that depend on a feature, n=800", weighted),
     Design("150 clusters of 5, features of clusters",
            lambda rng: in_clusters(np.repeat(np.arange(150), 5), rng)),
-    Design("60 clusters of 2 to 24, features of clusters", lambda rng: in_clusters(unequal(rng), rng)),
+    Design("120 clusters of 2 to 24, features of clusters", lambda rng: in_clusters(unequal(rng), rng)),
     Design("three classes, n=600", three_classes),
     Design("normal distributions, n=500", normals),
     Design("20 members, n=400", ensembles),
