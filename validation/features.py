@@ -53,15 +53,19 @@ def audited(data: Data, draws: np.random.SeedSequence, **options: Any) -> caltes
 # ------------------------------------------------------------------ level
 
 
+def alone(audit: caltest.Audit) -> dict[str, float]:
+    """Return the p-values of either statistic of features; of several lenses, by the first name."""
+    checks = sorted(audit.checks, key=lambda check: check.view.lens, reverse=True)
+    return {check.statistic: check.pvalue for check in checks if check.statistic in BOTH}
+
+
 def rejected(design: Design, seed: np.random.SeedSequence) -> dict[str, bool]:
-    """Say what rejects a calibrated data set at 5%."""
+    """Say what rejects a calibrated data set at 5%, and whether a slice is named."""
     drawn, draws = seed.spawn(2)
-    data = design.draw(np.random.default_rng(drawn))
-    options = {"n_resamples": RESAMPLES, "rng": draws, "features": data.features, **data.options}
-    found = {"audit": audited(data, draws).pvalue}
-    for name in BOTH:
-        found[name] = caltest.test(data.predicted, data.outcomes, name, **options).pvalue
-    return {name: p <= ALPHA for name, p in found.items()}
+    audit = audited(design.draw(np.random.default_rng(drawn)), draws)
+    own = alone(audit)
+    found = {name: own[name] <= ALPHA for name in BOTH}
+    return {"audit": audit.pvalue <= ALPHA, **found, "named": bool(audit.slices)}
 
 
 # ------------------------------------------------------------------ innocent slices, and sizes
@@ -85,7 +89,7 @@ def planted(design: Design, seed: np.random.SeedSequence) -> dict[str, bool]:
         found["innocent"] |= not error[rows].any()
         truth = np.average(error[rows], weights=weights[rows])
         found["missed"] |= not each.low <= truth <= each.high
-        found["shown_right"] |= bool(each.shown and np.mean(error[rows] != 0.0) > 0.8)
+        found["shown_right"] |= bool(each.shown and np.mean(error[rows] != 0.0) > 0.5)
     whole = next(view for view in audit.views if view.group is None and view.low is not None)
     found["missed"] |= not whole.low <= np.average(error, weights=weights) <= whole.high
     least = audit.at_least_by_features or 0.0
@@ -102,10 +106,10 @@ def powers(case: str, dimension: int, seed: np.random.SeedSequence) -> dict[str,
     drawn, draws = seed.spawn(2)
     data = POWER[case](ROWS, dimension, np.random.default_rng(drawn))
     audit = audited(data, draws, statistics=list(BOTH), min_rows=30)
-    alone = {check.statistic: check.pvalue for check in audit.checks}
+    own = alone(audit)
     return {
         "answer": audit.pvalue <= ALPHA,
-        **{name: alone[name] <= ALPHA for name in BOTH},
+        **{name: own[name] <= ALPHA for name in BOTH},
         "named": bool(audit.slices),
     }
 
