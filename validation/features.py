@@ -54,7 +54,7 @@ def audited(data: Data, draws: np.random.SeedSequence, **options: Any) -> caltes
 
 
 def alone(audit: caltest.Audit) -> dict[str, float]:
-    """Return the p-values of either statistic of features; of several lenses, by the first name."""
+    """Return p-values of statistics of features; of several lenses, by the first name."""
     checks = sorted(audit.checks, key=lambda check: check.view.lens, reverse=True)
     return {check.statistic: check.pvalue for check in checks if check.statistic in BOTH}
 
@@ -64,7 +64,7 @@ def rejected(design: Design, seed: np.random.SeedSequence) -> dict[str, bool]:
     drawn, draws = seed.spawn(2)
     audit = audited(design.draw(np.random.default_rng(drawn)), draws)
     own = alone(audit)
-    found = {name: own[name] <= ALPHA for name in BOTH}
+    found = {name: own.get(name, 1.0) <= ALPHA for name in BOTH}
     return {"audit": audit.pvalue <= ALPHA, **found, "named": bool(audit.slices)}
 
 
