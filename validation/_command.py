@@ -89,7 +89,10 @@ class Study:
         named = self.leaves + self.published if REFERENCE.is_dir() else self.leaves
         lost = missing(named, options)
         part = options.only or not options.pictures
-        return lost if not part or len(lost) == len(named) else []
+        left_nothing = len(lost) == len(named) and len(missing(self.elsewhere, options)) == len(
+            self.elsewhere
+        )
+        return lost if not part or left_nothing else []
 
 
 def missing(names: Sequence[str], options: Options) -> list[str]:
