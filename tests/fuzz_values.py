@@ -374,7 +374,7 @@ _STATISTIC_OBJECTS = [
     "caltest.statistics.UnbiasedSKCE(approximation='fourier', rank=4)",
     "caltest.statistics.CKCE(regularization=.1)", "caltest.statistics.CoxRecalibration('wald')",
     "caltest.statistics.ECD(clip=1e-3)", "caltest.statistics.Scan('over')",
-    "caltest.statistics.UCME(locations=2, targets='drawn')", "caltest.statistics.TCal(1)",
+    "caltest.statistics.UCME(locations=2)", "caltest.statistics.TCal(1)",
     "lambda p, y: float(y.mean())", "lambda p, y: None", "lambda p, y: nan", "lambda p, y: 'x'",
     "lambda p, y: p[:, 0]", "lambda p, y: y", "lambda p, y: 1j", "lambda p, y: np.array(.5)",
     "lambda p, y: True", "lambda p, y: 10**5000", "lambda p, y: inf", "lambda: 1",

@@ -48,8 +48,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     scale: float = 1.0
     diagonal: bool = True  #: Count the pairs i = j.
     whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
-    #: The class of every feature whose residuals alone count, (F,), over all pairs; None: all classes.
-    targets: Places | None = None
     #: Sums that several forms have in common, and the place of this one's number of pairs i = j.
     shared: tuple[FeatureResiduals, int] | None = None
 
@@ -89,14 +87,8 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     @cached_property
     def pairs(self) -> Pairwise:
         """The same form as a sum over pairs."""
-        terms = [Term(LowRankWeights(self.features), self.matrix)]
-        if self.targets is not None:  # of every class the features whose target it is
-            classes = np.eye(self.probs.shape[1])
-            terms = [
-                Term(LowRankWeights(self.features[:, self.targets == k]), np.diag(classes[k]))
-                for k in np.unique(self.targets)
-            ]
-        return Pairwise(self.probs, tuple(terms), scale=self.scale, diagonal=self.diagonal)
+        term = Term(LowRankWeights(self.features), self.matrix)
+        return Pairwise(self.probs, (term,), scale=self.scale, diagonal=self.diagonal)
 
     @cached_property
     def resolution(self) -> float:
@@ -107,16 +99,13 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
     def moments(self, workers: Workers = ALONE) -> base.Moments:
         (n, m), f = self.probs.shape, self.features.shape[1]
-        identity = self.matrix is None and self.targets is None
-        if not (identity and is_worthwhile(n, m, f)):
+        if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
         linear = self._own if self.diagonal else np.zeros_like(self.probs)
         cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
         return base.Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        if self.targets is not None:
-            return self.pairs.leading(workers)
         features, matrix = self.features[:].astype(np.float64), self.matrix
 
         def images(vectors: Array) -> Array:
@@ -126,14 +115,10 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return leading_sum(self.probs, images)
 
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        if self.targets is not None:
-            return super().cluster_sums(labels, clusters)
         sums = JointSums(self._in_metric(labels), self.features, clusters).held()
         return ClusterSums(sums, np.empty(0), 0.0, np.empty(0))
 
     def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
-        if self.targets is not None:
-            return super().of_cluster_sums(found, share_between)
         sums, scale, own = found.turned, self.scale, 0.0
         if not self.diagonal:  # the mean is over pairs of different clusters
             scale *= share_between
@@ -146,8 +131,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return int(self.features.shape[1])
 
     def images(self, rows: Places, residuals: Array) -> Array:
-        if self.targets is not None:
-            return self.pairs.images(rows, residuals)
         f = self.features.shape[1]
         features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)
         seen = residuals if self.matrix is None else residuals @ self.matrix
@@ -168,7 +151,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         count, width = clusters.count, self.probs.shape[1] * int(self.features.shape[1])
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
         fewer = may_pair and count * (0.5 * width + _USUAL) < width * _USUAL
-        if self.targets is not None or (may_hold and not fewer):
+        if may_hold and not fewer:
             return super().signed(labels, clusters)
         whole, scale = JointSums(self._in_metric(labels), self.features, clusters), self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters
@@ -185,7 +168,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
         at_once = max(1, _HELD // size)
-        staying = self.matrix is None and self.targets is None and size > _STAYING and n <= _MOST_ROWS
+        staying = self.matrix is None and size > _STAYING and n <= _MOST_ROWS
         staying &= isinstance(self.features, RoundedFeatures)
         evaluate, at_once = (self._squares, DRAWS) if staying else (super().of_labels, at_once)
         return np.concatenate([evaluate(labels[part]) for part in blocks(len(labels), at_once)])
@@ -214,9 +197,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """Return squared norms, less what the pairs i = j add."""
         m, f = self.probs.shape[1], self._base.shape[1]
         residuals, own = np.split(sums.reshape(len(sums), -1, f), [m], axis=1)
-        if self.targets is not None:
-            chosen = residuals[:, self.targets, np.arange(len(self.targets))]
-            return np.asarray(self.scale * np.einsum("bf,bf->b", chosen, chosen))
         if isinstance(self.features, MappedFeatures):
             residuals = residuals @ self.features.by
         images = residuals if self.matrix is None else self.matrix @ residuals
@@ -231,7 +211,7 @@ def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
     """Return the same forms, those of the same features with sums in common."""
     found, alike = list(forms), dict[tuple[int, ...], list[tuple[int, FeatureSquares]]]()
     for place, form in enumerate(forms):
-        if isinstance(form, FeatureSquares) and form.targets is None and not form.diagonal:
+        if isinstance(form, FeatureSquares) and not form.diagonal:
             alike.setdefault(form.summed, []).append((place, form))
     for each in alike.values():
         _, first = each[0]

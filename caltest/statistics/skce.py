@@ -371,12 +371,8 @@ class UCME(Listed, row="ucme"):
         by the seed whatever the order of the rows; all of them where there are fewer. Or locations of
         your own, probabilities of shape (J, m): where an error would matter. Choose them without the
         labels.
-    targets
-        Which residuals to use at a location. "every" (default): those of all classes. "drawn":
-        those of one class, drawn by the seed from the location's own prediction, as in the source,
-        which takes the mean over j instead of the sum.
     seed
-        Seed of the choice of locations and targets, a whole number from 0. Default 0.
+        Seed of the choice of locations, a whole number from 0. Default 0.
 
     Raises
     ------
@@ -407,13 +403,11 @@ class UCME(Listed, row="ucme"):
 
     kernel: Kernel = field(default_factory=Exponential)
     locations: int | Sequence[Sequence[float]] = 10
-    targets: Literal["every", "drawn"] = "every"
     seed: int = 0
 
-    reported = ("kernel", "locations", "targets")
+    reported = ("kernel", "locations")
 
     def __post_init__(self) -> None:
-        choose("choice of targets", self.targets, {"every": True, "drawn": True})
         given: Any = self.locations
         if has(given, "__len__") and not isinstance(given, str):
             points = real_array("locations", given, "give a number of them, or points of shape (L, m)")
@@ -453,14 +447,8 @@ class UCME(Listed, row="ucme"):
         found = self.fitted(predictions) if self._fit is None else self
         points = found._fit
         features = predictions.weighted(found.kernel(predictions.probs, points))
-        whole, targets = predictions.whole.total, None
-        if self.targets == "drawn":
-            # Classes from the likeliest to the least likely, so that their order does not matter.
-            classes = np.argsort(-points, axis=1, kind="stable")
-            sums = np.cumsum(np.take_along_axis(points, classes, axis=1), axis=1)
-            uniforms = generator(self.seed, 1).random((len(points), 1)) * sums[:, -1:]
-            targets = classes[np.arange(len(points)), (sums <= uniforms).sum(axis=1)]
-        return FeatureSquares(predictions.probs, features, None, whole**-2, True, whole, targets)
+        whole = predictions.whole.total
+        return FeatureSquares(predictions.probs, features, None, whole**-2, True, whole)
 
     @property
     def parameters(self) -> dict[str, Any]:
