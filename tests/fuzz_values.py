@@ -372,7 +372,7 @@ _STATISTIC_OBJECTS = [
     "caltest.statistics.UnbiasedSKCE(caltest.kernels.Gaussian(), 'nystrom', rank=2)",
     "caltest.statistics.SmoothECE(64)",
     "caltest.statistics.UnbiasedSKCE(approximation='fourier', rank=4)",
-    "caltest.statistics.CKCE(regularization=.1)", "caltest.statistics.CoxRecalibration('wald')",
+    "caltest.statistics.CKCE(regularization=.1)", "caltest.statistics.CoxRecalibration()",
     "caltest.statistics.ECD(clip=1e-3)", "caltest.statistics.Scan('over')",
     "caltest.statistics.UCME(locations=2)", "caltest.statistics.TCal(1)",
     "lambda p, y: float(y.mean())", "lambda p, y: None", "lambda p, y: nan", "lambda p, y: 'x'",

@@ -196,7 +196,6 @@ OPTIONS = {
     "ecd/clip": partial(statistics.ECD, clip=0.05),
     "log_score/clip": partial(statistics.LogScore, clip=0.05),
     "hosmer_lemeshow/groups": partial(statistics.HosmerLemeshow, groups=4),
-    "cox/wald": partial(statistics.CoxRecalibration, test="wald"),
     "omnibus/multiples": partial(statistics.Omnibus, multiples=[0.5, 2.0, 4.0]),
     "omnibus/gaussian": partial(statistics.Omnibus, kernel=kernels.Exponential(0.2)),
     "omnibus/nystrom": partial(statistics.Omnibus, approximation="nystrom"),

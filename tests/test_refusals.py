@@ -78,7 +78,6 @@ REFUSED = {
     # ------------------------------------------------------------------ statistics
     "HosmerLemeshow(0)": "groups is 0; give a positive whole number",
     "HosmerLemeshow(2.5)": r"groups is 2\.5",
-    "CoxRecalibration('walt')": "there is no test 'walt'; did you mean 'wald'",
     "asked(statistic='cox', lens='class:0', alternative='less')": "the alternative 'less'",
     **{
         f"ECD(clip={x})": "give a small probability such as 1e-7"

@@ -86,7 +86,6 @@ class Line:
     params: Array  # (a, b)
     covariance: Array  # the inverse of the information, (2, 2); infinite where that is 0 up to rounding
     loglik: float  # maximum of the log-likelihood
-    wald: float  # (a, b − 1) information (a, b − 1)ᵀ
 
 
 def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = True) -> Line:
@@ -136,25 +135,22 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
         level = float(np.average(labels, weights=weights))
         again, less = climb(np.array([logit(level) - middle, -spread])[: 1 + slope])
         found = again if less < left else found
-    change = design @ found
-    fitted = values + change
+    fitted = values + design @ found
     variances = expit(fitted) * expit(-fitted)
     covariance = np.full((2, 2), np.inf)
     with suppress(np.linalg.LinAlgError):  # all fitted probabilities are 0 or 1 up to rounding
         inverse = np.linalg.inv((design.T * (weights * variances)) @ design)
         outer = (design.T * (weights**2 * variances)) @ design
         covariance = np.asarray(back @ inverse @ outer @ inverse @ back.T)
-    wald = float((weights * variances) @ change**2)
-    return Line(back @ found + (0.0, 1.0), covariance, height(fitted), wald)
+    return Line(back @ found + (0.0, 1.0), covariance, height(fitted))
 
 
 @dataclass(frozen=True, eq=False)
 class WeightedRecalibration(OneByOne):
-    """T = the likelihood-ratio or Wald statistic of (a, b) = (0, 1), terms counted as weights say."""
+    """T = the likelihood-ratio statistic of (a, b) = (0, 1), terms counted as weights say."""
 
     probs: Array  #: The predictions, (n, 2).
     weights: Array  #: (n,).
-    wald: bool = False  #: Take Wald's; else the likelihood ratio.
 
     @cached_property
     def logits(self) -> Logits:
@@ -174,12 +170,7 @@ class WeightedRecalibration(OneByOne):
             return np.inf
         supremum = logits.separated(y, w)
         if supremum is None:
-            line = fit_line(logits.values, y, w)
-            if self.wald:
-                return line.wald
-            supremum = line.loglik
-        elif self.wald and logits.estimable == 1 and 0 < y.sum() < len(y):
-            return fit_line(logits.values, y, w, slope=False).wald
+            supremum = fit_line(logits.values, y, w).loglik
         return max(0.0, 2.0 * (supremum - logits.loglik(y, w)))
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import xlogy
 
 from caltest import forms
-from caltest._arguments import changed, choose, options, positive_integer
+from caltest._arguments import changed, options, positive_integer
 from caltest._sums import over_columns
 from caltest.binning import DistinctScores, EqualMass, rising
 from caltest.data import Rows
@@ -336,9 +336,6 @@ class Kuiper(_InOrder, row="kuiper"):
 # ------------------------------------------------------------------ classical
 
 
-_TESTS = {"likelihood_ratio": False, "wald": True}
-
-
 @options(groups=positive_integer)
 class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
@@ -433,7 +430,6 @@ class _AllCertain(LinearSum):
         return np.where(sums[:, 0] == 0.0, 0.0, np.copysign(np.inf, sums[:, 0]))
 
 
-@options()
 class CoxRecalibration(Listed, row="cox"):
     """Cox's test of the recalibration line: intercept 0 and slope 1, for two classes.
 
@@ -446,18 +442,13 @@ class CoxRecalibration(Listed, row="cox"):
 
     Predictions of 0 and 1 have no logit: they are left out if they were right, and make the statistic
     infinite if not. Where the labels are separated by the logits (all of one class, too), the
-    likelihood only approaches its supremum, which is taken for its maximum; Wald's statistic, which
-    falls to 0 on the way there (Hauck and Donner 1977), is then replaced by the likelihood ratio.
-
-    Parameters
-    ----------
-    test
-        "likelihood_ratio" (default: it grows with the misfit, always) or "wald".
+    likelihood only approaches its supremum, which is taken for its maximum. It grows with the misfit,
+    always; Wald's statistic falls to 0 on the way there (Hauck and Donner 1977).
 
     Raises
     ------
     InputError
-        If there is no such test, or there are more than two classes.
+        If there are more than two classes.
 
     Notes
     -----
@@ -476,13 +467,6 @@ class CoxRecalibration(Listed, row="cox"):
     0.146058
     """
 
-    test: Literal["likelihood_ratio", "wald"] = "likelihood_ratio"
-
-    reported = ("test",)
-
-    def __post_init__(self) -> None:
-        choose("test", self.test, _TESTS)
-
     @property
     def faster(self) -> Phrase:
         """One fit instead of one per draw."""
@@ -492,7 +476,7 @@ class CoxRecalibration(Listed, row="cox"):
         """Fix the predictions."""
         self.probability(predictions)
         kind = forms.LogisticRecalibration if predictions.are_alike else forms.WeightedRecalibration
-        return kind(predictions.probs, predictions.weights, _TESTS[self.test])
+        return kind(predictions.probs, predictions.weights)
 
 
 # ------------------------------------------------------------------ corp
