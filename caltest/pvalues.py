@@ -337,8 +337,8 @@ CORRECTIONS = {
     "fdr_tsbky": "false discovery rate, of independent tests",
 }
 
+#: No p-value is printed as 0: those that underflow are this number.
 SMALLEST = float(np.finfo(np.float64).tiny)
-"""No p-value is printed as 0: those that underflow are this number."""
 
 
 def check_correction(correction: str | None, *others: str) -> None:

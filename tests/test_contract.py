@@ -106,7 +106,6 @@ def test_nulls_describe_themselves(null):
     kind = NULLS[null]
     assert kind.name == null
     assert kind.guarantee in GUARANTEES
-    assert kind.assumption
     assert kind.requires
     assert kind() == kind()
 

@@ -91,8 +91,8 @@ class MappedFeatures:
         return np.asarray(self.base[rows] @ self.by)
 
 
+#: An (n, F) table of features, of which some rows are asked for at a time.
 Features: TypeAlias = Summed | MappedFeatures
-"""An (n, F) table of features, of which some rows are asked for at a time."""
 
 
 def landmark_features(kernel: Kernel, landmarks: Array, inverse: Array, probs: Array) -> Array:
@@ -427,23 +427,21 @@ Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
 
 RANK = 256
 
+#: Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
+#:
+#: Of more rows a subsample is what bandwidths and features are fitted to, see
+#: ``caltest.data.subsample``, and features are computed when they are needed.
 HELD_UP_TO = 100_000
-"""Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
 
-Of more rows a subsample is what bandwidths and features are fitted to, see ``caltest.data.subsample``,
-and features are computed when they are needed.
-"""
-
+#: Rows up to which "auto" takes the kernel itself, and features are fitted to all and not rounded.
+#:
+#: Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions
+#: alone, and rounded, to be added up fast. Of two classes the exponential kernel of most distances
+#: takes one pass over the rows, however many.
 FULL_ROWS = 1500
-"""Rows up to which "auto" takes the kernel itself, and features are fitted to all and not rounded.
 
-Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions alone,
-and rounded, to be added up fast. Of two classes the exponential kernel of most distances takes one pass
-over the rows, however many.
-"""
-
+#: The same of rows in clusters: all pairs are added up once, and draws are signs of clusters.
 FULL_ROWS_OF_CLUSTERS = 5000
-"""The same of rows in clusters: all pairs are added up once, and draws are signs of clusters."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from caltest.kernels.base import (
     Sum,
     fitted,
 )
-from caltest.kernels.matrix import AnyKernel, MatrixKernel
+from caltest.kernels.matrix import MatrixKernel
 
-__all__ = ["AnyKernel", "Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
+__all__ = ["Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
 __all__ += ["Scaled", "Sum", "fitted"]

@@ -19,9 +19,9 @@ from caltest.exceptions import InputError
 # ------------------------------------------------------------------ distances
 
 
+#: Distances up to this are rounding error: of predictions in single precision, and of the matrix
+#: products under the square root of the Euclidean and the Hellinger distance.
 ROUNDING = 1e-7
-"""Distances up to this are rounding error: of predictions in single precision, and of the matrix
-products under the square root of the Euclidean and the Hellinger distance."""
 
 _HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
 
@@ -108,12 +108,12 @@ def exponent_tiles(points: Array, width: float) -> Tile:
     return tile
 
 
+#: Total variation, ½ Σ|s − t|; √Σ(s − t)²; and √(½ Σ(√s − √t)²).
 DISTANCES = {
     "tv": Distance(lambda x: 0.5 * x, hilbertian=False),
     "euclidean": Distance(lambda x: x, hilbertian=True),
     "hellinger": Distance(lambda x: np.sqrt(0.5 * x), hilbertian=True),
 }
-"""Total variation, ½ Σ|s − t|; √Σ(s − t)²; and √(½ Σ(√s − √t)²)."""
 
 
 # ------------------------------------------------------------------ pairs of rows
@@ -315,6 +315,7 @@ def _midpoints(order: Places, weights: Array) -> tuple[Places, Array]:
 # ------------------------------------------------------------------ rules
 
 
+#: The bandwidth rules by name: functions of pairs of rows.
 RULES: dict[str, Callable[[Pairs], float]] = {
     "median": Pairs.median,
     "median_exact": Pairs.median,
@@ -322,4 +323,3 @@ RULES: dict[str, Callable[[Pairs], float]] = {
     "median_full": lambda pairs: pairs.median(0.5 * float(pairs.weights @ pairs.weights)),
     "mean": Pairs.mean,
 }
-"""The bandwidth rules by name: functions of pairs of rows."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -110,10 +109,6 @@ class MatrixKernel(Composed):
     def __repr__(self) -> str:
         pairs = (f"({k!r}, {len(a)}×{len(a)} matrix)" for k, a in self.parts)
         return f"MatrixKernel([{', '.join(pairs)}])"
-
-
-AnyKernel: TypeAlias = Kernel | MatrixKernel
-"""What a statistic takes: ``fitted``, ``terms``, ``parameters``, ``notes``, ``norm_bound``."""
 
 
 def _psd_matrix(matrix: ArrayLike, part: int) -> Array:

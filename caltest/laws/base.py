@@ -46,8 +46,8 @@ _STATED = {
     "take": "law of some rows",
 }
 
+#: Takes outcomes (…, n), returns their CRPS less its expectation.
 Excess: TypeAlias = Callable[[Array], Array]
-"""Takes outcomes (…, n), returns their CRPS less its expectation."""
 
 
 class Predictive(Law):

@@ -42,6 +42,8 @@ class NormalApproximation(Null):
     ``"moments"`` costs the same, is right in the tails too, and for SKCE_ul has far more power: this
     null is here to reproduce the literature.
 
+    Assumption: many independent terms, none of which dominates: their sum is normal.
+
     Parameters
     ----------
     ddof
@@ -64,7 +66,6 @@ class NormalApproximation(Null):
 
     name = "normal"
     guarantee = "asymptotic"
-    assumption = "many independent terms, none of which dominates: their sum is normal"
     requires = "a sum of independent terms of known mean and variance"
     forms = base.HasTerms, base.HasNormalLimit
 
@@ -116,6 +117,8 @@ class Chi2(Null):
 
     Exact where the law is (the NEES of Gaussian predictions), asymptotic elsewhere.
 
+    Assumption: many rows in every group, whose sums are then normal.
+
     References
     ----------
     Hosmer, Lemeshow, Sturdivant, "Applied logistic regression", 2013, Section 5.2 (external data);
@@ -133,7 +136,6 @@ class Chi2(Null):
 
     name = "chi2"
     guarantee = "asymptotic"
-    assumption = "many rows in every group, whose sums are then normal"
     requires = "a statistic with a chi-square law"
     forms = (base.HasChiSquare,)
 
@@ -187,6 +189,8 @@ class Brownian(Null):
     uncertain labels that single surprises dominate C) it is unreliable, and small p-values can be
     several times too small; a note says so. Use ``"monte_carlo"`` there.
 
+    Assumption: many rows of uncertain labels, whose cumulated errors are Brownian.
+
     References
     ----------
     Feller, "The asymptotic distribution of the range of sums of independent random variables", Ann.
@@ -204,7 +208,6 @@ class Brownian(Null):
 
     name = "brownian"
     guarantee = "asymptotic"
-    assumption = "many rows of uncertain labels, whose cumulated errors are Brownian"
     requires = "a statistic of cumulative differences"
     forms = (base.HasBrownianLimit,)
 
@@ -296,6 +299,8 @@ class Bound(Null):
     With B = B_{p;q} a bound of |h_ij|: exp(−½ max(0, √(n t/B) − 1)²) for SKCE_b, and
     exp(−⌊n/2⌋ t²/(2B²)) for the unbiased ones, 1 for t ≤ 0.
 
+    Assumption: a bounded kernel.
+
     Parameters
     ----------
     p, q
@@ -318,7 +323,6 @@ class Bound(Null):
 
     name = "bound"
     guarantee = "bound"
-    assumption = "a bounded kernel"
     requires = "a bounded kernel statistic"
     alternatives = ("greater",)
 
@@ -354,6 +358,8 @@ class Bootstrap(Null):
     n⁻¹ (wᵀ h̃ w − Σ_i w_i h̃_ii) are compared with n · SKCE_uq. All resamples are one product of
     matrices a tile.
 
+    Assumption: the rows' empirical distribution stands for their true one.
+
     References
     ----------
     Arcones and Giné, "On the bootstrap of U and V statistics", Ann. Statist. 20 (1992);
@@ -369,7 +375,6 @@ class Bootstrap(Null):
 
     name = "bootstrap"
     guarantee = "asymptotic"
-    assumption = "the rows' empirical distribution stands for their true one"
     requires = "a U-statistic of degree two"
     alternatives = ("greater",)
     resamples = True  # each meets the whole matrix
@@ -419,6 +424,8 @@ class Consistency(Null):
     too small, so every calibrated model may be rejected. Holding the predictions fixed, as
     ``"monte_carlo"`` does, solves this.
 
+    Assumption: the predictions' empirical distribution stands for their true one.
+
     References
     ----------
     Bröcker and Smith, "Increasing the reliability of reliability diagrams", Weather and Forecasting
@@ -435,7 +442,6 @@ class Consistency(Null):
 
     name = "consistency"
     guarantee = "approximate"
-    assumption = "the predictions' empirical distribution stands for their true one"
     requires = "a single statistic of probabilities of classes"
     resamples = True
 

@@ -193,7 +193,7 @@ class Answer:
 
 
 class Null(ABC):
-    """Base class of the ways to compute a p-value; each states its one assumption.
+    """Base class of the ways to compute a p-value; each says which assumption it makes.
 
     Subclasses are frozen dataclasses of options.
 
@@ -203,16 +203,12 @@ class Null(ABC):
     >>> null = caltest.nulls.MonteCarlo()
     >>> null.name, null.guarantee
     ('monte_carlo', 'exact')
-    >>> print(null.assumption)
-    none: rows are independent, that is all
     """
 
     #: Registered name.
     name: ClassVar[str]
     #: What the p-value is worth.
     guarantee: ClassVar[Guarantee]
-    #: The assumption it makes, as a sentence.
-    assumption: ClassVar[str]
     #: Alternatives it can answer.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
     #: What it needs of a form, as words.
@@ -287,6 +283,8 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 class MonteCarlo(Null):
     """Exact p-value, the default: the statistic's rank among labels drawn from the predictions.
 
+    Assumption: none: rows are independent, that is all.
+
     Examples
     --------
     >>> import caltest
@@ -297,7 +295,6 @@ class MonteCarlo(Null):
 
     name = "monte_carlo"
     guarantee = "exact"
-    assumption = "none: rows are independent, that is all"
     requires = "any statistic"
     resamples = True
 

@@ -81,6 +81,8 @@ class ClusterSigns(_OfSums):
     below 0.01 are confirmed in this way, and never raised above 0.01. Parts of "omnibus" that few
     clusters carry share the level with the others in proportion to their number.
 
+    Assumption: clusters are independent of each other, and many.
+
     References
     ----------
     Canay, Romano, Shaikh, "Randomization tests under an approximate symmetry assumption",
@@ -104,7 +106,6 @@ class ClusterSigns(_OfSums):
 
     name = "cluster_signs"
     guarantee = "asymptotic"
-    assumption = "clusters are independent of each other, and many"
 
     def answer(self, question: Question) -> Answer:
         """Return the p-value."""
@@ -313,6 +314,8 @@ class ComonotoneLabels(_OfSums):
     predictions allow, so that the null is cautious where rows depend less on each other: if they are
     independent, little is found. :class:`ClusterSigns` looks at it by itself where few clusters count.
 
+    Assumption: clusters are independent of each other.
+
     Parameters
     ----------
     guaranteed
@@ -345,7 +348,6 @@ class ComonotoneLabels(_OfSums):
 
     name = "comonotone"
     guarantee = "approximate"
-    assumption = "clusters are independent of each other"
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say "bound" where it is guaranteed."""
@@ -386,6 +388,8 @@ class OnePerCluster(Null):
     only as many rows as there are clusters, and the factor of two costs power. The value of the
     statistic is its mean over the choices.
 
+    Assumption: none: clusters are independent of each other, that is all.
+
     Parameters
     ----------
     choices
@@ -412,7 +416,6 @@ class OnePerCluster(Null):
 
     name = "one_per_cluster"
     guarantee = "exact"
-    assumption = "none: clusters are independent of each other, that is all"
     requires = "any statistic"
     of_clusters = True
 

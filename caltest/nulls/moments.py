@@ -187,6 +187,8 @@ class ConditionalMoments(Null):
 
     Of a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
 
+    Assumption: the shape of the conditional distribution follows from its first moments.
+
     References
     ----------
     Moments: see ``caltest.forms.moments``; checked by enumeration. Pearson type III for a
@@ -203,7 +205,6 @@ class ConditionalMoments(Null):
 
     name = "moments"
     guarantee = "approximate"
-    assumption = "the shape of the conditional distribution follows from its first moments"
     requires = "a linear or quadratic statistic"
     forms = HasMoments, HasCumulantGenerator
 

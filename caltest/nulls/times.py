@@ -32,6 +32,8 @@ class EventSigns(Null):
     that is predicted. With clusters, signs are of clusters; where few events of whole clusters are
     expected, that variance is the one of clusters whose rows share everything.
 
+    Assumption: censoring does not depend on the time, given the prediction, and events are many.
+
     Examples
     --------
     >>> import numpy as np, caltest
@@ -43,7 +45,6 @@ class EventSigns(Null):
 
     name = "event_signs"
     guarantee = "asymptotic"
-    assumption = "censoring does not depend on the time, given the prediction, and events are many"
     requires = "events of censored times ('events', 'event_slope')"
     forms = (EventMean,)
     resamples = True

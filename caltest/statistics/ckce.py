@@ -204,11 +204,11 @@ def _squared_lengths(vectors: Array, metric: Array) -> Array:
 
 Method: TypeAlias = Literal["auto", "exact", "nystrom", "fourier"]
 
+#: Rows up to which method "auto" is "exact": half a second on one core.
 EXACT_UP_TO = 2000
-"""Rows up to which method "auto" is "exact": half a second on one core."""
 
+#: Fourier frequencies, or the fewest columns beyond one per class, unless asked for.
 FEATURES = 100
-"""Fourier frequencies, or the fewest columns beyond one per class, unless asked for."""
 
 _CV_FEATURES = 300  # columns that the risk of a regularization is read off
 _MOST_COLUMNS = 500  # beyond one a class, unless asked for
