@@ -167,7 +167,6 @@ OPTIONS = {
     "skce_uq/nystrom_matrix": partial(statistics.UnbiasedSKCE, _ONE_MATRIX, approximation="nystrom"),
     "jkce/nystrom": partial(statistics.JKCE, approximation="nystrom", **_FEW_COLUMNS),
     "mmce/gaussian": partial(statistics.MMCE, kernels.Gaussian(0.2)),
-    "ckce/cv": partial(statistics.CKCE, regularization="cv"),
     "ckce/given": partial(statistics.CKCE, kernels.Gaussian(0.4), regularization=0.05),
     "ckce/nystrom": partial(statistics.CKCE, method="nystrom"),
     "ckce/features": partial(statistics.CKCE, features=12),

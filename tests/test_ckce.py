@@ -196,7 +196,6 @@ def statistics():
         "exact": CKCE(method="exact"),
         "nystrom": CKCE(features=5),
         "fourier": CKCE(method="fourier", features=5),
-        "cv": CKCE(regularization="cv"),
     }
 
 

@@ -1,66 +1,18 @@
-"""CKCE: regularization, groups and other options."""
+"""CKCE: groups and other options."""
 
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
-from ridge import CLASSES, GROUPS, dense, kernel_matrix, some_labels
+from ridge import GROUPS, dense, kernel_matrix, some_labels
 from support import P6, Y6, dirichlet, labels_from, residuals
 
 import caltest
 from caltest import InputError, _memory, estimate
 from caltest.data import Rows
-from caltest.kernels import Gaussian, LinearGaussian, MatrixKernel
+from caltest.kernels import LinearGaussian
 from caltest.statistics import CKCE, ckce
-
-# ------------------------------------------------------------------ regularization
-
-
-@pytest.mark.level
-@pytest.mark.parametrize("A", [None, CLASSES])
-def test_cross_validation_is_leave_one_out_in_the_mean(A):
-    """Against the mean over drawn labels, each row left out and predicted by the others."""
-    probs = dirichlet(12, 3, 4)
-    kernel, metric = Gaussian(0.4), np.eye(3) if A is None else A
-    K, n = kernel(probs, probs), 12
-
-    def left_out(regularization, labels):
-        total, Y = 0.0, np.eye(3)[labels]
-        for i in range(n):
-            others = np.delete(np.arange(n), i)
-            inner = K[np.ix_(others, others)] + regularization * n * np.eye(n - 1)
-            error = Y[i] - K[i, others] @ np.linalg.solve(inner, Y[others])
-            total += error @ metric @ error
-        return total
-
-    draws = [labels_from(probs, np.random.default_rng(seed)) for seed in range(300)]
-    risks = {value: np.mean([left_out(value, y) for y in draws]) for value in ckce.GRID[::2]}
-    statistic = CKCE(kernel if A is None else MatrixKernel([(kernel, A)]), "cv")
-    chosen = statistic.fitted(Rows(probs)).regularization
-    best = min(risks, key=risks.get)
-    assert 0.09 < chosen / best < 11  # the neighbours of the best of every other value
-
-
-@pytest.mark.parametrize("method", ["exact", "nystrom", "fourier"])
-def test_cross_validation_sees_no_labels(method):
-    probs = dirichlet(80, 3, 0)
-    statistic = CKCE(regularization="cv", method=method)
-    fitted = statistic.fitted(Rows(probs))
-    assert fitted.regularization in ckce.GRID
-    assert fitted.parameters["regularization_rule"] == "cv"
-    forms = [s.given(Rows(probs)) for s in (statistic, fitted)]
-    labels = some_labels(probs)
-    assert forms[0].value(labels) == forms[1].value(labels)
-
-
-def test_more_rows_are_regularized_less():
-    chosen = [
-        CKCE(regularization="cv").fitted(Rows(dirichlet(n, 3, 1))).regularization
-        for n in (20, 200, 2000)
-    ]
-    assert chosen[0] > chosen[1] > chosen[2]
-
 
 # ------------------------------------------------------------------ groups
 

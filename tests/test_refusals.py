@@ -103,7 +103,7 @@ REFUSED = {
     "UnbiasedSKCE(EYES, 'nystrom')": "kernel has 2 parts, and an approximation takes one",
     "CKCE('gaussian')": "kernel is 'gaussian'; give an object of caltest.kernels",
     "CKCE(EYES)": "kernel has 2 parts; ckce takes one",
-    "CKCE(regularization=0.0)": r"regularization is 0.0; give a positive number up to 1e\+06, 'n",
+    "CKCE(regularization=0.0)": r"regularization is 0.0; give a positive number up to 1e\+06, or 'n",
     "CKCE(regularization=1e12)": "regularization is 1000000000000.0; give a positive number up to",
     "CKCE(regularization=True)": "regularization is True; give a positive number",
     "CKCE(regularization=np.nan)": "regularization is nan; give a positive number",

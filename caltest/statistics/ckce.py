@@ -114,12 +114,11 @@ class Groups:
 # above for the kernel matrix SKS.
 
 
-#: Rules for λ, as functions of the (effective) number of rows; cross-validation is none.
-RULES: dict[str, Callable[[float], float] | None] = {"n^-1/4": lambda n: n**-0.25, "cv": None}
+#: Rules for λ, as functions of the (effective) number of rows.
+RULES: dict[str, Callable[[float], float]] = {"n^-1/4": lambda n: n**-0.25}
 
 LARGEST = 1e6  # λ; beyond, the CKCE is SKCE_b over λ² but for rounding
 BYTES_A_PAIR = 17  # peak of `dense_weights`: two n×n matrices; measured 16.3 at n = 10 000
-GRID = 10.0 ** np.arange(-6.0, 0.25, 0.5)  # values of λ that cross-validation compares
 _NEGLIGIBLE = 1e-13  # share of the largest eigenvalue of W below which one is dropped
 _ROWS = 512
 
@@ -157,45 +156,6 @@ def _mirror(a: Array) -> None:
         a[rows, rows.stop :] = a[rows.stop :, rows].T
 
 
-def cross_validated(features: Array, probs: Array, label_kernel: Array | None) -> float:
-    """Return the λ of GRID whose regression of the labels on the predictions has the lowest risk.
-
-    The risk is that of leave-one-out cross-validation, in the mean over labels drawn from the
-    predictions. The labels are Y = G + D, their regression is HY with H = K K_c⁻¹, and
-    leaving row i out makes its residual ((I − H) Y)_i / (1 − H_ii), so that the mean of its squared
-    norm is
-
-        (‖((I − H) G)_i‖² + Σ_j (I − H)_ij² tr Σ_j) / (1 − H_ii)².
-
-    With K = U diag(s) Uᵀ all this takes O(n r²) for every λ, and no n×n matrix.
-    """
-    n = len(probs)
-    values, vectors = eigh(features.T @ features)
-    kept = values > 1e-14 * values[-1]
-    values = values[kept]
-    u = features @ (vectors[:, kept] / np.sqrt(values))
-    squares = u * u
-    metric = np.eye(probs.shape[1]) if label_kernel is None else label_kernel
-    variances = probs @ np.diag(metric) - _squared_lengths(probs, metric)
-    inner = u.T @ probs
-    spread = (u.T * variances) @ u
-
-    def risk(regularization: float) -> float:
-        shrunk = values / (values + regularization * n)
-        leverage = squares @ shrunk
-        left_out = (1.0 - leverage) ** -2
-        bias = probs - u @ (shrunk[:, None] * inner)
-        own = _squared_lengths(bias, metric) + variances * (1.0 - 2.0 * leverage)
-        between = ((u.T * left_out) @ u) * np.outer(shrunk, shrunk)
-        return float(left_out @ own + np.vdot(between, spread))
-
-    return float(GRID[np.argmin([risk(value) for value in GRID])])
-
-
-def _squared_lengths(vectors: Array, metric: Array) -> Array:
-    return np.asarray(np.einsum("ik,ik->i", vectors @ metric, vectors))
-
-
 # ------------------------------------------------------------------ ckce
 #
 # Source: Moskvichev and Sejdinovic, "All models are miscalibrated, but some less so: comparing
@@ -210,7 +170,6 @@ EXACT_UP_TO = 2000
 #: Fourier frequencies, or the fewest columns beyond one per class, unless asked for.
 FEATURES = 100
 
-_CV_FEATURES = 300  # columns that the risk of a regularization is read off
 _MOST_COLUMNS = 500  # beyond one a class, unless asked for
 # What the columns leave out of the trace, over λ n: about a quarter of it is missing from the value.
 _ENOUGH, _MUCH = 0.004, 0.04
@@ -254,16 +213,7 @@ class CKCE(Listed, row="ckce"):
         classes, give ``MatrixKernel([(kernel, A)])``. (Labels beyond classes would need the mean
         embeddings of the predicted distributions instead of D.)
     regularization
-        λ: a positive number, or a rule.
-
-        * "n^-1/4" (default): the source's;
-        * "cv": of 10⁻⁶, 10⁻⁵·⁵, …, 1 the one with the lowest risk in leave-one-out cross-validation of
-          the regression of the labels on the predictions, in the mean over labels drawn from the
-          predictions, which has a closed form. As λ so depends on the predictions only, p-values
-          stay exact and no draw needs a fit of its own. Cross-validation with the labels
-          themselves would have to be repeated for every draw, and what it chooses for a
-          calibrated model, whose residuals cannot be predicted, is chance. It is a choice for the
-          estimate: λ was smaller than n^(−1/4), and tests less powerful, as noise counts for more.
+        λ: a positive number, or a rule of the effective number of rows. Default "n^-1/4", the source's.
     method
         How the inverse is taken.
 
@@ -298,8 +248,7 @@ class CKCE(Listed, row="ckce"):
     References
     ----------
     Moskvichev and Sejdinovic 2025, section 3 and Appendix B; there it is thought hard to test with.
-    Incomplete factorisation: Fine and Scheinberg 2002. Cross-validated conditional mean embeddings:
-    Grünewälder et al. 2012.
+    Incomplete factorisation: Fine and Scheinberg 2002.
 
     Examples
     --------
@@ -326,7 +275,7 @@ class CKCE(Listed, row="ckce"):
         if isinstance(self.regularization, str):
             choose("rule for the regularization", self.regularization, RULES)
         else:
-            advice = f"give a positive number up to {LARGEST:g}, 'n^-1/4' or 'cv'"
+            advice = f"give a positive number up to {LARGEST:g}, or 'n^-1/4'"
             Number(0.0, LARGEST, "(]", advice)("regularization", self.regularization)
         choose("method", self.method, dict.fromkeys(get_args(Method)))
         if self.features is not None and self.method == "exact":
@@ -360,15 +309,12 @@ class CKCE(Listed, row="ckce"):
             check_fits(float(BYTES_A_PAIR) * n**2, f"method='exact' of {n} rows", advice)
         kernel = fitted_kernel(self.kernel, probs, predictions.weights)
         found = changed(self, kernel=kernel, method=method)
-        part, label_kernel = kernel.terms[0]
+        part, _ = kernel.terms[0]
 
-        # λ is given, or a function of the number of rows; or it follows from the kernel matrix, below.
+        # λ is given, or a function of the number of rows.
         strength, rule = self.regularization, "given" if self._fit is None else self._fit.rule
         if isinstance(strength, str):
-            rule, explicit = strength, RULES[strength]
-            if explicit is None and not predictions.are_alike:
-                raise InputError("regularization='cv' takes no weights; give a number, or 'n^-1/4'.")
-            strength = 0.0 if explicit is None else explicit(predictions.effective)
+            rule, strength = strength, RULES[strength](predictions.effective)
 
         # The kernel matrix is taken as it is, or as ΦΦᵀ.
         gram, groups = found._kernel_matrix(predictions)
@@ -383,9 +329,6 @@ class CKCE(Listed, row="ckce"):
             most, fewest, enough = m + _MOST_COLUMNS, m + FEATURES, _ENOUGH * strength * n / trace
             factor, missing, _ = incomplete_cholesky(gram, order, most, fewest, enough)
 
-        if self.regularization == "cv":
-            wide = incomplete_cholesky(gram, order, _CV_FEATURES)[0] if factor is None else factor
-            strength = cross_validated(wide, probs, label_kernel)
         ratio = (missing or 0.0) * trace / (strength * n)
         fit = _Fit(predictions, rule, factor, missing, ratio)
         return changed(found, regularization=strength, _fit=fit)
