@@ -6,7 +6,7 @@ matplotlib is imported when something is drawn, not before.
 from typing import Any
 
 from caltest.exceptions import InputError
-from caltest.plots.canvas import Display
+from caltest.plots.canvas import Display, ResultDisplay
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
 from caltest.plots.evidence import AuditDisplay, CumulativeDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import (
@@ -19,34 +19,13 @@ from caltest.plots.findings import (
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
-__all__ = [
-    "AuditDisplay",
-    "BoundsDisplay",
-    "CertificateDisplay",
-    "ComparisonDisplay",
-    "CumulativeDisplay",
-    "Display",
-    "MonitorDisplay",
-    "NullDisplay",
-    "PITDisplay",
-    "Panel",
-    "PowerDisplay",
-    "ReliabilityDisplay",
-    "RiskDisplay",
-    "SurvivalDisplay",
-]
+__all__ = ["AuditDisplay", "BoundsDisplay", "CertificateDisplay", "ComparisonDisplay"]
+__all__ += ["CumulativeDisplay", "Display", "MonitorDisplay", "NullDisplay", "PITDisplay", "Panel"]
+__all__ += ["PowerDisplay", "ReliabilityDisplay", "RiskDisplay", "SurvivalDisplay"]
 
+_DISPLAYS = ResultDisplay.__subclasses__()
 #: By the name of a result's class: the display that shows it.
-PICTURES: dict[str, Any] = {
-    "Audit": AuditDisplay,
-    "CalibrationResult": NullDisplay,
-    "Certificate": CertificateDisplay,
-    "Comparison": ComparisonDisplay,
-    "MiscalibrationBounds": BoundsDisplay,
-    "MonitorState": MonitorDisplay,
-    "Simulation": PowerDisplay,
-    "SquaredErrorEstimate": RiskDisplay,
-}
+PICTURES = {name: each for each in _DISPLAYS for name in each.shows[0].partition(":")[2].split()}
 
 
 def drawn(result: object, ax: Any, options: dict[str, Any]) -> Display:

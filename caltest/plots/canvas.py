@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from caltest._arguments import anything, arguments, check_variable
+from caltest._arguments import OneOf, anything, arguments, check_variable
 from caltest._visible import shown
 from caltest.auditing.views import View
 from caltest.data import Rows
@@ -406,6 +406,11 @@ class ResultDisplay(Display):
     """A picture of a result of this package."""
 
     result: Any
+    #: The kinds of results that it shows, as :class:`OneOf` takes them, and what to do for others.
+    shows: ClassVar[tuple[str, str]]
+
+    def __post_init__(self) -> None:
+        OneOf(*self.shows)("result", self.result)
 
     @classmethod
     @arguments()

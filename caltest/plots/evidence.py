@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from caltest import _printers
-from caltest._arguments import OneOf, arguments, check_draws, level_of_confidence
+from caltest._arguments import arguments, check_draws, level_of_confidence
 from caltest._numbers import confidence_text, number, pvalue
 from caltest._visible import quoted
 from caltest.auditing.diagrams import among_draws
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------ an audit
 
 
-@arguments(result=OneOf("caltest.auditing.result:Audit", "give what caltest.audit returns"))
 @dataclass(frozen=True, eq=False)
 class AuditDisplay(ResultDisplay):
     """Plot the pictures that lead the report of an audit: the errors of views, and where they are.
@@ -62,6 +61,7 @@ class AuditDisplay(ResultDisplay):
     """
 
     result: Audit
+    shows = "caltest.auditing.result:Audit", "give what caltest.audit returns"
     _parts = ": one for each picture of the first screen"
 
     def _grid(self) -> dict[str, Any]:
@@ -81,7 +81,6 @@ class AuditDisplay(ResultDisplay):
 _FAR = 3.0  # times as long as the draws: an axis that is broken
 
 
-@arguments(result=OneOf("caltest.results:CalibrationResult", "give what caltest.test returns"))
 @dataclass(frozen=True, eq=False)
 class NullDisplay(ResultDisplay):
     """Plot the observed statistic against its distribution under calibration.
@@ -112,8 +111,10 @@ class NullDisplay(ResultDisplay):
     """
 
     result: CalibrationResult
+    shows = "caltest.results:CalibrationResult", "give what caltest.test returns"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.result.null_distribution is None:
             raise InputError(
                 f"the null {self.result.null!r} draws no resamples, so there is no distribution to "
@@ -323,7 +324,6 @@ class CumulativeDisplay(PredictionsDisplay):
 # ------------------------------------------------------------------ a monitor
 
 
-@arguments(result=OneOf("caltest.monitoring:MonitorState", "give what Monitor.update returns"))
 @dataclass(frozen=True, eq=False)
 class MonitorDisplay(ResultDisplay):
     """Plot what a monitor has found: the path of the evidence, the error over time, reliability.
@@ -358,6 +358,7 @@ class MonitorDisplay(ResultDisplay):
     """
 
     result: MonitorState
+    shows = "caltest.monitoring:MonitorState", "give what Monitor.update returns"
     _parts = ": one for the evidence, one for errors, and one for reliability"
 
     def _grid(self) -> dict[str, Any]:

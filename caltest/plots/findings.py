@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import pictures
-from caltest._arguments import OneOf, Whole, arguments
+from caltest._arguments import Whole, arguments
 from caltest._numbers import confidence_text, counted, points
 from caltest._visible import quoted, visible
 from caltest.auditing.views import View
@@ -36,12 +36,7 @@ _NAMED = 5  # places of a side
 _LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
 
 
-@arguments(
-    result=OneOf(
-        "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
-    ),
-    view=Whole(0, advice="give the number of one, counted from 0"),
-)
+@arguments(view=Whole(0, advice="give the number of one, counted from 0"))
 @dataclass(frozen=True, eq=False)
 class BoundsDisplay(ResultDisplay):
     """Plot proven errors on the reliability diagram: the ranges in which predictions are wrong.
@@ -79,9 +74,11 @@ class BoundsDisplay(ResultDisplay):
     """
 
     result: MiscalibrationBounds
+    shows = "caltest.bounds:MiscalibrationBounds", "give what caltest.miscalibration_bounds returns"
     view: int = 0
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         count = len(self.result.views)
         if self.view >= count:
             raise InputError(
@@ -112,7 +109,6 @@ class BoundsDisplay(ResultDisplay):
         return [(Picture(marks, axis, axis, *of), sure, *(lines or ["the scan shows no error"]))]
 
 
-@arguments(result=OneOf("caltest.bounds:Certificate", "give what caltest.certificate returns"))
 @dataclass(frozen=True, eq=False)
 class CertificateDisplay(ResultDisplay):
     """Plot a certificate: how far the true event rates can be from the predicted ones.
@@ -142,6 +138,7 @@ class CertificateDisplay(ResultDisplay):
     """
 
     result: Certificate
+    shows = "caltest.bounds:Certificate", "give what caltest.certificate returns"
     _size = 7.6, 5.6
 
     _columns = 2
@@ -202,7 +199,6 @@ def _add_side(marks: pictures.Marks, axis: pictures.Axis, bound: SideBound) -> l
 # ------------------------------------------------------------------ models
 
 
-@arguments(result=OneOf("caltest.comparison:Comparison", "give what caltest.compare returns"))
 @dataclass(frozen=True, eq=False)
 class ComparisonDisplay(ResultDisplay):
     """Plot a comparison: how far off every model is, and how much further than the nearest one.
@@ -233,6 +229,7 @@ class ComparisonDisplay(ResultDisplay):
     """
 
     result: Comparison
+    shows = "caltest.comparison:Comparison", "give what caltest.compare returns"
     _parts = ": one for errors, and one for differences"
 
     def _grid(self) -> dict[str, Any]:
@@ -267,11 +264,6 @@ class ComparisonDisplay(ResultDisplay):
 # ------------------------------------------------------------------ estimators
 
 
-@arguments(
-    result=OneOf(
-        "caltest.estimation:SquaredErrorEstimate", "give what caltest.estimate_squared_error returns"
-    )
-)
 @dataclass(frozen=True, eq=False)
 class RiskDisplay(ResultDisplay):
     """Plot how estimators of the squared error compare on held-out rows, and what they estimate.
@@ -303,6 +295,10 @@ class RiskDisplay(ResultDisplay):
     """
 
     result: SquaredErrorEstimate
+    shows = (
+        "caltest.estimation:SquaredErrorEstimate",
+        "give what caltest.estimate_squared_error returns",
+    )
     _parts = ": one for risks, and one for estimates"
 
     def _grid(self) -> dict[str, Any]:
@@ -349,12 +345,6 @@ class RiskDisplay(ResultDisplay):
 # ------------------------------------------------------------------ power
 
 
-@arguments(
-    result=OneOf(
-        "caltest.planning:PowerResult SampleSizeResult",
-        "give what caltest.power or caltest.sample_size returns",
-    )
-)
 @dataclass(frozen=True, eq=False)
 class PowerDisplay(ResultDisplay):
     """Plot power against the number of rows.
@@ -384,6 +374,10 @@ class PowerDisplay(ResultDisplay):
     """
 
     result: PowerResult | SampleSizeResult
+    shows = (
+        "caltest.planning:PowerResult SampleSizeResult",
+        "give what caltest.power or caltest.sample_size returns",
+    )
 
     _size = 6.4, 4.4
     _columns = 2
