@@ -68,6 +68,11 @@ class Feature:
         first = np.full_like(self.values, self.values[0])
         return not np.array_equal(self.values, first, equal_nan=True)
 
+    def between(self, low: float, high: float) -> float:
+        """Return the same as a number."""
+        text = self.written(low, high)
+        return float(np.datetime64(text, "s").astype(np.int64) if self.dates else text)
+
     def codes(self) -> tuple[Places, Places]:
         """Return each value's place among those that occur; numbers also in a few parts of these."""
         _, places, counts = np.unique(self.values, return_inverse=True, return_counts=True)

@@ -38,6 +38,7 @@ Condition: TypeAlias = tuple[str, str, str]
 
 _ALONE, _CROSSED = 8, 4  # bins of a column of numbers by itself, and with another one
 _LEVELS, _CROSSED_LEVELS = 200, 12  # of a category; the most frequent ones
+_NEAR = 0.01  # of the rows, how far a cut at a round number may be from a quantile
 _MOST_CROSSED = 60  # columns; more are looked at one by one
 _LEAST_VARIANCE = 1.0  # of the events of a slice; with less, nothing could be found
 _HELD = 2**22  # sums that are held at a time
@@ -69,8 +70,10 @@ class Bins:
         if not len(known):
             return cls(column, np.zeros(len(values), np.uint8), 1, np.empty((0, 2), np.intp))
         different = known[np.flatnonzero(np.diff(known, prepend=-np.inf) > 0.0)]
-        at = np.ceil(np.arange(1, most) * len(known) / most).astype(np.intp) - 1
-        cuts = different[:-1] if len(different) <= most else np.unique(known[at])
+        near = np.multiply.outer([-_NEAR, _NEAR], np.ones(most - 1)) + np.arange(1, most) / most
+        places = np.ceil(near * len(known)).astype(np.intp).clip(1, len(known)) - 1
+        round_ones = [column.between(*ends) for ends in zip(*known[places].tolist(), strict=True)]
+        cuts = different[:-1] if len(different) <= most else np.unique(round_ones)
         cuts = cuts[cuts < known[-1]]
         codes = np.where(missing, len(cuts) + 1, np.searchsorted(cuts, values, side="left"))
         first = known[np.append(0, np.searchsorted(known, cuts, side="right"))]
