@@ -140,6 +140,15 @@ def name_or_place(name: str, value: object) -> str | int:
     return value if isinstance(value, str) else number(name, value)
 
 
+def regressor(name: str, value: T) -> T:
+    """Return an object that learns numbers, as regressors of scikit-learn do."""
+    classifies = has(value, "predict_proba") or has(value, "decision_function")
+    if isinstance(value, type) or classifies or not has(value, "fit", "predict"):
+        do = "a regressor: an object with fit(X, y) and predict(X)"
+        raise wrong(name, value, f"give {do}{', which predicts numbers, not classes' * classifies}")
+    return value
+
+
 def flag(name: str, value: object) -> bool:
     """Return True or False, of numpy too."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
@@ -248,6 +257,7 @@ KINDS: dict[str, Kind] = {
     "date": _text,
     "correction": _text,
     "label": name_or_place,
+    "learner": regressor,
     "logits": flag,
     "guaranteed": flag,
     "intersections": Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),

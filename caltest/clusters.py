@@ -12,8 +12,15 @@ from scipy import sparse
 
 from caltest._memory import check_fits
 from caltest._sums import WIDE_TILE, Array, Places, Tile, blocks
+from caltest.sampling import generator
 
 _HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
+
+
+def folds_of(n_rows: int, clusters: Places | None, count: int, seed: int = 0) -> Places:
+    """Return the fold of every row, (n,), by chance: rows of one cluster are in one fold."""
+    units = np.arange(n_rows) if clusters is None else np.unique(clusters, return_inverse=True)[1]
+    return np.asarray((generator(seed).permutation(int(units.max()) + 1) % count)[units])
 
 
 @dataclass(frozen=True, eq=False)

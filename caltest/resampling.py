@@ -213,7 +213,8 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
         in_blocks(draws.tasks())
         return values
     # Forms that work in parallel inside have many draws in a call, others a block a task.
-    size = max(1, _BYTES // (max(draws.observed.size, 1) * DRAWS)) * DRAWS
+    cell = draws.sampler.block
+    size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
     for batch in blocks(draws.count, size):
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)

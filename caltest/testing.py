@@ -55,7 +55,7 @@ def test(
     sampling_rates: Mapping[Any, float] | None = None,
     features: object = None,
     logits: bool = False,
-    n_resamples: int = 999,
+    n_resamples: int | None = None,
     rng: Rng = None,
     n_jobs: int | None = None,
     progress: bool = False,
@@ -140,7 +140,7 @@ def test(
         of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.
     n_resamples
         Number of simulated label sets, where the null simulates. Default 999: p-values down to
-        0.001.
+        0.001. Default for :class:`caltest.statistics.Learned`, which fits a model to each: 99.
     rng
         None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
         numbers for every ``n_jobs`` and joblib backend.
@@ -228,6 +228,7 @@ def test(
     usual = usual if features is None or tolerant else "feature_scan"
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
+    draws = measure.usual_resamples if n_resamples is None else n_resamples
     looked = find_lens(lens)
     own: dict[str, Any] = {"clusters": clusters, "class_names": class_names, "features": features}
     stored = _stored(probs, labels, logits, own)
@@ -237,7 +238,7 @@ def test(
             as_drawn = exact and weights is sampling_rates is None and not tolerant
             if as_drawn and stored.n_samples > HELD_UP_TO:
                 with suppress(AllRowsNeededError):
-                    how = n_resamples, seed, workers
+                    how = draws, seed, workers
                     return _in_one_pass(measure, chosen, stored, looked, alternative, how)
             read = stored.load(rounding=rounding)
             probs, labels, logits = read.rows, read.labels, False
@@ -245,7 +246,7 @@ def test(
         given = _given(probs, labels, looked, measure, **own, rounding=rounding)
         if tolerant:
             refuse_tolerance(given.whole.rows.features)
-        trial = Trial(given.view.rows, given.view.labels, n_resamples, seed, workers)
+        trial = Trial(given.view.rows, given.view.labels, draws, seed, workers)
         if tolerant:
             return _tolerated(measure, chosen, trial, given, tolerance, alternative)
         free = null is None, statistic is None

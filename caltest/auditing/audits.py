@@ -59,6 +59,7 @@ def audit(
     *,
     groups: object = None,
     features: object = None,
+    learner: object = None,
     intersections: int = usual.INTERSECTIONS,
     materiality: float | None = None,
     materiality_ratio: float | None = None,
@@ -104,6 +105,12 @@ def audit(
         ``groups`` too is left out, with a warning. So is one that is a function of the outcome, which
         ``premises`` then say. Refused with a tolerance or rounding. Default None: those of ``probs``,
         if it was read with some.
+    learner
+        With features, a regressor of scikit-learn, or any object with ``fit(X, y)`` and
+        ``predict(X)``, as in :class:`caltest.statistics.Learned`. It learns from one half of the rows
+        where predictions are too low or too high, and the other half shows how far off they are at
+        least, on average (``at_least_by_features`` of the result). Default None: kernel ridge
+        regression.
     intersections
         How many group columns may be crossed. 2 (default) checks women over 65 besides women and
         people over 65; 1 checks every column by itself; 3 is the maximum.
@@ -278,7 +285,7 @@ def audit(
     """
     given = dict(locals())
     own = ("probs", "labels", "groups", "features", "event", "time_unit", "class_names", *_OF_ROWS)
-    asked = {name: value for name, value in given.items() if name not in own}
+    asked = {name: value for name, value in given.items() if name not in (*own, "learner")}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
         reading["event"] = None
@@ -300,6 +307,9 @@ def audit(
     if options.tolerance is not None:
         refuse_tolerance(rows.features)
     named = rows.features.names if rows.features else ()
+    if learner is not None and not named:
+        do = f"give {Argument('features', ...)}, or leave it out"
+        raise InputError(f"{Argument('learner', ...)} learns from features, and there are none; {do}.")
     whole, late = searched(replace(whole, rows=rows), own_columns)
     groupings, afterwards = known_before(groupings, whole)
     doubts = (*afterwards, *late, *(x for each in groupings for x in each.doubts), *premises_of(whole))
@@ -309,6 +319,7 @@ def audit(
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
+    counted += [] if learner is None else ["learner"]
     columns = {"groups": own_columns, "features": named}
     call = call_of(audit, given, columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
@@ -366,6 +377,7 @@ def audit(
         if not censored:
             n_slices = slices.count_of(scans)
             sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit, n_slices)
+        least = None if censored else slices.at_least(scans, sizes, whole.labels, learner, options.seed)
         views = views_of(plan, whole.labels, found, bounded, sizes, zero)
         left = [
             sizes.of_rest(each, views, whole.labels, float(found.adjusted[h]))
@@ -397,6 +409,7 @@ def audit(
         by_feature=by_feature,
         features=() if whole.rows.features is None else whole.rows.features.names,
         n_slices=sum(each.form.cells.count for each in scans),
+        at_least_by_features=least,
         skipped=skipped,
         event=called,
         time_unit=time_unit,

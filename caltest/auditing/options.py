@@ -239,14 +239,14 @@ def call_of(
     function: Callable[..., Any],
     given: Mapping[str, object],
     columns: Mapping[str, Sequence[str]],
-    of_rows: Iterable[str],
+    of_rows: Sequence[str],
     seed: int,
     of_numbers: bool,
 ) -> str:
     """Write the call that repeats an audit, with what was given and is not the default.
 
-    What has an entry per row (weights, clusters) stands there by its name; groups and features with the
-    names of their ``columns``.
+    What has an entry per row (weights, clusters), and a learner, stands there by its name; groups and
+    features with the names of their ``columns``.
     """
 
     def written(value: Any) -> str:
@@ -269,6 +269,6 @@ def call_of(
     for name, option in signature(function).parameters.items():
         value = given[name]
         same = written(tuple(value) if isinstance(value, list) else value)
-        if name not in _APART and same != written(option.default):
+        if name not in (*_APART, *of_rows) and same != written(option.default):
             parts.append(f"{name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"

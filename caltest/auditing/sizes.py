@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from caltest._numbers import counted
-from caltest._sums import Array
+from caltest._sums import Array, Mask
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Goal, Limit, Wanted, quickest, rows_in_all
 from caltest.auditing.plan import MEAN, Look, Plan, around
@@ -124,9 +124,14 @@ class Design:
             return own.of_scores(look.scores())
         if own.scores is None or own.kept is None:
             return own
-        other = look.sample(np.ones(len(self.weights), dtype=np.intp)).labels == 0
-        kept = np.where(other[:, None], own.kept[:, ::-1], own.kept)
-        return replace(own, scores=np.where(other, 1.0 - own.scores, own.scores), kept=kept)
+        return own.turned(look.sample(np.ones(len(self.weights), dtype=np.intp)).labels == 0)
+
+    def turned(self, rows: Mask) -> Design:
+        """Return that of the opposite event in some of the rows."""
+        if self.scores is None or self.kept is None:
+            return self
+        kept = np.where(rows[:, None], self.kept[:, ::-1], self.kept)
+        return replace(self, scores=np.where(rows, 1.0 - self.scores, self.scores), kept=kept)
 
     def of_scores(self, scores: Array) -> Design:
         """Return that of an event with these probabilities."""

@@ -22,12 +22,14 @@ from caltest.auditing.options import Options
 from caltest.auditing.plan import MEAN, Look, Plan
 from caltest.auditing.sizes import Sizes
 from caltest.auditing.views import Bin, ByFeature, Condition, Group, Slice
-from caltest.clusters import Clusters
+from caltest.bounds.intervals import LARGEST_LEVEL
+from caltest.clusters import Clusters, folds_of
+from caltest.forms.features import KernelRidge, foretold
 from caltest.lenses import within
 from caltest.nulls.base import Trial
 from caltest.pvalues import StepDown, evidence_beside, evidence_of_draws, of_exchangeable
 from caltest.resampling import Column, Draws, draws_of_signs
-from caltest.statistics import FeatureScan
+from caltest.statistics.features import FeatureScan, columns_of
 
 _MOST_NAMED = 1000  # slices, those with the largest roots, of which each is held
 _MOST_LOOKED_AT = 200  # of these, for those that are shown
@@ -213,6 +215,33 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
 
 
 # ------------------------------------------------------------------ how large
+
+
+def at_least(
+    scans: Sequence[Search], sizes: Sizes, labels: Any, learner: Any, seed: int
+) -> float | None:
+    """Return what the mean of |P(event | X) − p| is at least over half of the rows, 0 or more.
+
+    One half teaches a sign s(x). On the other, let e be the event where s = 1 and its opposite where
+    s = −1, and c what is predicted of e: the mean absolute error is at least the mean of
+    s (P(event | X) − p), the true rate of e less the mean of c, whatever was learnt. That has an exact
+    limit. None unless one event of classes is looked at alone.
+    """
+    looks = [each.look for each in scans if each.look.event]
+    if len(looks) != 1 or looks[0].scope.whole.n_classes is None:
+        return None
+    seen, design = looks[0].sample(labels), sizes.design.of_look(looks[0])
+    p, columns, features = seen.rows.probs[:, 1], columns_of(seen.rows), seen.rows.features
+    here, residuals = folds_of(len(p), seen.rows.clusters, 2, seed) == 1, seen.labels - p
+    if learner is None and features is not None:
+        hat = KernelRidge.of(columns, len(features.columns) + 1).features
+        # The ridge regression of one half's residuals, but for ΦᵀΦ: half of that of all rows.
+        rising = hat[here] @ (hat[~here].T @ residuals[~here].astype(hat.dtype)) >= 0.0
+    else:
+        rising = foretold(learner, columns, residuals, here) >= 0.0
+    stated, events = (np.where(rising, x[here], 1 - x[here]) for x in (p, seen.labels))
+    own = design.at(np.flatnonzero(here)).turned(~rising)
+    return max(-own.interval(stated, events, min(sizes.level, LARGEST_LEVEL))[3], 0.0)
 
 
 def slices_of(

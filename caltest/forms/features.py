@@ -10,7 +10,9 @@ less ½; each 0 on average.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
@@ -20,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from caltest._arguments import has
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, Mask, Places, blocks
+from caltest._visible import attempt, quoted
 from caltest.clusters import Clusters
 from caltest.data.features import Feature, Features
 from caltest.exceptions import InputError
@@ -588,3 +592,92 @@ class RidgeForm(ResidualForm):
         sums = self._by_cluster(labels, clusters)
         own = float(np.einsum("gf,gf->", sums, sums))
         return signed_sums(sums, partial(squared_norms, 1.0, own), True, self.resolution)
+
+
+# ------------------------------------------------------------------ any learner
+
+
+def foretold(model: Any, columns: Array, residuals: Array, here: Mask) -> Array:
+    """Return what a copy of the model, fitted to all other rows, foretells of these rows.
+
+    The copy is of the model before any fit, with a random state that is the same in every fit.
+    """
+    base: Any = sys.modules.get("sklearn.base")
+    learner = deepcopy(model) if base is None else base.clone(model, safe=False)
+    if has(learner, "get_params", "set_params"):
+        options = learner.get_params().items()
+        free = (name for name, value in options if name.endswith("random_state") and value is None)
+        learner.set_params(**dict.fromkeys(free, 0))
+    learner.fit(columns[~here], residuals[~here])
+    told, n = learner.predict(columns[here]), np.count_nonzero(here)
+    found = attempt(lambda: np.asarray(told, np.float64).reshape(-1))
+    if found is None or len(found) != n or not np.isfinite(found).all():
+        do = "give a model whose predict(X) returns a finite number for every row of X"
+        raise InputError(f"{quoted(model)} predicted {quoted(told)} for {n:,} rows; {do}.")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class LearnerForm(ResidualForm):
+    """T = Σ w_i r_i f_i / Σ w_i, where a learner of the residuals of the other folds foretells f_i.
+
+    The learner is fitted anew to every vector of labels; for signs of clusters, to residuals whose
+    signs are reversed. No cluster foretells itself.
+    """
+
+    columns: Array  #: What the learner is given, (n, D).
+    model: Any
+    folds: Places  #: The fold of every row, (n,).
+
+    parallel_inside = True
+    one_by_one = False
+
+    @cached_property
+    def resolution(self) -> float:
+        """Rounding of a fit, in which threads may add numbers in any order."""
+        return 1e-9 * float(np.average(self.variances, weights=self.weights))
+
+    def _refitted_to(self, outcomes: Any, signs: Any = 1.0) -> float:
+        residuals, found = signs * self.residuals(outcomes[None])[0], np.empty(len(self.folds))
+        for fold in range(int(self.folds.max()) + 1):
+            here = self.folds == fold
+            found[here] = foretold(self.model, self.columns, residuals, here)
+        return float(np.average(residuals * found, weights=self.weights))
+
+    def _refitted(self, given: Sequence[tuple[Any, ...]], workers: Workers) -> Array:
+        """Return the value of each, in an order that hides which is the first: it may be observed.
+
+        A model that remembers could otherwise tell it from the draws.
+        """
+        order, values = generator(0).permutation(len(given)), np.empty(len(given))
+        tasks = [given[k] for k in order.tolist()]
+        values[order] = list(workers.map(self._refitted_to, tasks, "fits of the learner"))
+        if abs(self._refitted_to(*given[0]) - values[0]) > self.resolution:
+            raise InputError(
+                f"{quoted(self.model)} predicts other numbers when fitted to the same data again; "
+                "give a model without memory, whose random numbers have a fixed seed."
+            )
+        return values
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return self._refitted([(outcomes,) for outcomes in labels], workers)
+
+    def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
+        """Return what every cluster adds to the sum of residuals, squared, (B, G)."""
+        seen = self.weights * self.residuals(labels)
+        return np.array([clusters.sums(each) ** 2 for each in seen])
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        def of_signs(signs: Any, workers: Workers = ALONE) -> Array:
+            return self._refitted([(labels, each[clusters.codes]) for each in signs], workers)
+
+        return Refitted(of_signs, clusters.count, False, self.resolution)
+
+
+class Refitted(Signed):
+    """A learner as a function of signs, of which workers fit several at the same time."""
+
+    parallel_inside = True
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return self.of_signs(labels, workers)  # type: ignore[call-arg]

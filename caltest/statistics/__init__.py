@@ -38,7 +38,8 @@ DENSITY_STATISTICS = {name: each for name, each in _OTHERS.items() if {*each.law
 StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
 
 __all__ = [each.__name__ for each in _EVERY.values()]
-__all__ += ["AllRowsNeededError", "FunctionStatistic", "SKCEOfNumbers", "Statistic", "StatisticLike"]
+__all__ += ["AllRowsNeededError", "FunctionStatistic", "Learned", "SKCEOfNumbers", "Statistic"]
+__all__ += ["StatisticLike"]
 __all__ += ["DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATISTICS", "find_statistic"]
 
 

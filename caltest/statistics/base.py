@@ -71,6 +71,8 @@ class Statistic(ABC):
     #: Whether `given` uses `Rows.weights`; if not, rows with weights are refused. A class with its own
     #: `given` says so in its first line: ``class Mine(Statistic, takes_weights=True)``.
     takes_weights: ClassVar[bool] = False
+    #: Draws of a test unless the user says how many.
+    usual_resamples: ClassVar[int] = 999
     #: Name of the option that says which of two sides counts.
     sided: ClassVar[str | None] = None
     #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
