@@ -47,9 +47,12 @@ class Scores(ABC):
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Return Σ_i s_i(y_i) over some rows, (B, K), for their outcomes (B, …)."""
 
-    @abstractmethod
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Return the same by cluster, less their averages, (G, K), for the observed outcomes (n, …)."""
+        """Return the same by cluster, less their averages, (G, K), for the observed outcomes (n, …).
+
+        Those of features are added up by :class:`caltest.forms.low_rank.JointSums` instead.
+        """
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,12 +359,6 @@ class FeatureResiduals(Scores):
         for place, own in enumerate(owns):
             sums[:, -1, place] = own.sums(outcomes)[:, 0]
         return sums.reshape(len(outcomes), -1)
-
-    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up features times residuals by cluster; wide ones are added up by `JointSums`."""
-        residuals = residuals_of(self.probs, outcomes)[:, :, None]
-        joint = residuals * np.asarray(self.features[:], dtype=np.float64)[:, None, :]
-        return clusters.sums(joint.reshape(len(joint), -1))
 
 
 # ------------------------------------------------------------------ any function

@@ -22,7 +22,6 @@ from math import comb
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
@@ -45,31 +44,19 @@ _HELD = 2**17  # numbers that stay in the second-level cache
 _SORTED = 2**23  # entries held at a time, for all draws of a pass: some 50 MB
 
 
-@dataclass(frozen=True, eq=False)
-class _LabelSums:
-    """The sums of W_ij Δ_iᵀ A Δ_j over a strip for B label vectors; tiles beside the diagonal twice."""
+def _label_sums(
+    entries: Entries, matrix: Array | None, tile: Tile, rows: slice, columns: list[slice]
+) -> Array:
+    """Return Σ W_ij Δ_iᵀ A Δ_j over a strip for B label vectors; tiles beside the diagonal twice."""
+    from caltest.loops import kernels as _kernel_loops
 
-    tile: Tile  # W, a block at a time
-    matrix: Array | None  # A
-    labels: Labels  # (B, n)
-    usual: NDArray[np.int32]
-    m: int
-
-    @cached_property
-    def _entries(self) -> Entries:
-        return Entries.of(self.labels, self.usual, self.m, TILE)
-
-    def __call__(self, rows: slice, columns: list[slice]) -> Array:
-        from caltest.loops import kernels as _kernel_loops
-
-        total, sums = np.zeros(len(self.labels)), np.empty(len(self.labels))
-        own, matrix = self._entries.of_tile(rows), self.matrix
-        matrix = np.empty((0, 0)) if matrix is None else matrix
-        for block in columns:
-            weights, other = self.tile(rows, block), self._entries.of_tile(block)
-            _kernel_loops.pair_sums(weights, *own, *other, matrix, sums)
-            total += sums if block == rows else 2.0 * sums
-        return total
+    total, sums = np.zeros(len(entries.rows)), np.empty(len(entries.rows))
+    matrix = np.empty((0, 0)) if matrix is None else matrix
+    for block in columns:
+        pairs = *entries.of_tile(rows), *entries.of_tile(block)
+        _kernel_loops.pair_sums(tile(rows, block), *pairs, matrix, sums)
+        total += sums if block == rows else 2.0 * sums
+    return total
 
 
 # ------------------------------------------------------------------ pairwise
@@ -118,9 +105,10 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
                 table -= table[np.arange(n), usual][:, None]
             total += constant + 2.0 * Table(table, self.probs).sums(labels)[:, 0]
         for draws in blocks(len(labels), max(1, _SORTED // n)):
+            entries = Entries.of(labels[draws], usual, m, TILE)
             for weights, matrix in self.kernel_terms:
-                sums = _LabelSums(self._counted(weights), matrix, labels[draws], usual, m)
-                total[draws] += sum_over_strips(sums, n, hands, size=TILE, description="label draws")
+                sums = partial(_label_sums, entries, matrix, self._counted(weights))
+                total[draws] += sum_over_strips(sums, n, hands, description="label draws")
         return self.scale * total
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:

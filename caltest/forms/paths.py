@@ -346,7 +346,7 @@ class LargestError(OfOneEvent, Sums):
     """
 
     intervals: Intervals  #: They depend on predictions only.
-    side: Side | None  #: "over" counts where class 1 is predicted too high; None either.
+    side: str  #: "over" counts where class 1 is predicted too high; "both" either.
     weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
 
     @cached_property
@@ -358,7 +358,7 @@ class LargestError(OfOneEvent, Sums):
     @property
     def even(self) -> bool:  # type: ignore[override]
         """Where both sides count."""
-        return self.side is None
+        return self.side == "both"
 
     @cached_property
     def _scale(self) -> Array:
@@ -380,7 +380,7 @@ class LargestError(OfOneEvent, Sums):
     def reduce(self, sums: Array, fixed: Array) -> Array:
         values = np.full(len(sums), -np.inf)
         for level, errors in self.intervals.sums(sums):
-            if self.side is None:
+            if self.side == "both":
                 np.abs(errors, out=errors)
             elif self.side == "over":
                 np.negative(errors, out=errors)

@@ -79,8 +79,6 @@ class Question(Trial):
         What ``statistic.given(rows)`` returned: the value as a function of the labels.
     alternative
         Which values count against calibration.
-    value
-        The observed value, where it is known. Default None: computed where a null asks for it.
     asked
         The statistic before its rules were fitted to all rows. Default None: not known.
     completions
@@ -90,7 +88,6 @@ class Question(Trial):
     statistic: Statistic
     form: Form
     alternative: Alternative
-    value: float | None = None
     asked: Statistic | None = None
     completions: tuple[NDArray[Any], ...] = ()
 
@@ -103,8 +100,6 @@ class Question(Trial):
         InputError
             If it is not a number.
         """
-        if self.value is not None:
-            return self.value
         return observed_value(self.statistic, self.form, self.labels, self.workers)
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from itertools import pairwise
-from typing import Any, ClassVar, Self, cast, get_args
+from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
@@ -424,9 +424,6 @@ class TCal(Listed, row="t_cal"):
 # ------------------------------------------------------------------ scan
 
 
-_SIDES = {"over": "over", "under": "under", "both": None}
-
-
 @options()
 class _LargestSigned(Listed, takes_weights=True):
     side: str = "both"
@@ -434,13 +431,12 @@ class _LargestSigned(Listed, takes_weights=True):
     reported: ClassVar[tuple[str, ...]] = ("side",)
 
     def __post_init__(self) -> None:
-        choose("side", self.side, _SIDES)
+        choose("side", self.side, dict.fromkeys(("over", "under", "both")))
 
     def _largest(self, predictions: Rows, intervals: Intervals) -> LargestError:
         scores, w = self.probability(predictions), predictions.weights
         # The 1 under the sum is a row of average weight.
-        side: Any = _SIDES[self.side]
-        return LargestError(scores, intervals, side, w / w.mean())
+        return LargestError(scores, intervals, self.side, w / w.mean())
 
 
 class Scan(_LargestSigned, row="scan"):
