@@ -327,14 +327,8 @@ def _standard(finite: Array) -> tuple[float, float, float]:
 CORRECTIONS = {
     "holm": "family-wise error rate, however the tests depend on each other",
     "bonferroni": "family-wise error rate, however the tests depend on each other",
-    "holm-sidak": "family-wise error rate, of independent or positively dependent tests",
-    "sidak": "family-wise error rate, of independent or positively dependent tests",
-    "simes-hochberg": "family-wise error rate, of independent or positively dependent tests",
-    "hommel": "family-wise error rate, of independent or positively dependent tests",
     "fdr_bh": "false discovery rate, of independent or positively dependent tests",
     "fdr_by": "false discovery rate, however the tests depend on each other",
-    "fdr_tsbh": "false discovery rate, of independent tests",
-    "fdr_tsbky": "false discovery rate, of independent tests",
 }
 
 #: No p-value is printed as 0: those that underflow are this number.
@@ -384,8 +378,7 @@ def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.
         return raw
     from statsmodels.stats.multitest import multipletests  # slow to import
 
-    with np.errstate(divide="ignore"):  # Šidák's takes the logarithm of 1 − p
-        _, found, _, _ = multipletests(raw, method=correction)
+    _, found, _, _ = multipletests(raw, method=correction)
     return np.asarray(np.clip(found, SMALLEST, 1.0), dtype=np.float64)
 
 

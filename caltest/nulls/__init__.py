@@ -1,5 +1,7 @@
 """Nulls: the ways to compute a p-value, each with its assumption."""
 
+from typing import Any
+
 import numpy as np
 
 from caltest._arguments import choose
@@ -49,10 +51,8 @@ def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
     if view.rows.clusters is not None or view.rows.law.seen is not None:
         return None
     trial = Trial(view.rows, view.labels, _DRAWS, 0, Workers())
-    drawn = MonteCarlo().answer(trial.question(fitted, form, fitted.alternatives[0]))
-    expected = (
-        float(np.mean(drawn.null_distribution)) if drawn.null_distribution is not None else np.nan
-    )
+    drawn: Any = MonteCarlo().answer(trial.question(fitted, form, fitted.alternatives[0]))
+    expected = float(np.mean(drawn.null_distribution))
     return expected if np.isfinite(expected) else None
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
@@ -76,7 +76,7 @@ class NormalApproximation(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form: base.HasTerms | base.HasNormalLimit = self.form_of(question)
+        form = cast("base.HasTerms | base.HasNormalLimit", question.form)
         margin = form.resolution
         if isinstance(form, base.HasTerms):
             terms = form.terms(question.labels)
@@ -146,7 +146,7 @@ class Chi2(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
-        form: base.HasChiSquare = self.form_of(question)
+        form = cast("base.HasChiSquare", question.form)
         law = form.law_of(question.labels)
         notes: tuple[str, ...] = (law.caveat,) if law.caveat else ()
         if law.degrees == 0:
@@ -213,7 +213,7 @@ class Brownian(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
-        form: base.HasBrownianLimit = self.form_of(question)
+        form = cast("base.HasBrownianLimit", question.form)
         limit = form.brownian_limit
         observed = question.observed - form.resolution  # rounding counts for the null
         if limit.scale == 0.0:  # every label is certain
@@ -333,7 +333,7 @@ class Bound(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the bound."""
-        known = self.form_of(question).tail_bound
+        known: Any = question.form.tail_bound
         constant = known.constant(self.p, self.p if self.q is None else self.q)
         ratio = max(0.0, question.observed / constant)
         if known.inequality == "mcdiarmid":

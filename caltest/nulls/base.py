@@ -220,12 +220,6 @@ class Null(ABC):
         """Say whether the form offers what this null needs."""
         return isinstance(form, cls.forms)
 
-    def form_of(self, question: Question) -> Any:
-        """Return the form; raise TypeError if it does not offer what this null needs."""
-        if not self.fits(question.form):
-            raise TypeError(f"{self.name!r} needs {self.requires}, no {type(question.form).__name__}")
-        return question.form
-
     def guarantee_for(self, form: Form) -> Guarantee:
         """Say what the p-value is worth for a form, where that depends on it."""
         return self.guarantee

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
@@ -214,7 +215,7 @@ class ConditionalMoments(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
-        form: HasMoments | HasCumulantGenerator = self.form_of(question)
+        form = cast("HasMoments | HasCumulantGenerator", question.form)
         terms = lattice_terms(form)
         if terms is not None:
             return lattice_answer(terms, question)
