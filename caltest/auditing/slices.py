@@ -190,27 +190,32 @@ def _of_block(column: Column, draws: Draws, start: int, stop: int) -> Array:
 
 
 def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
-    """Choose slices one after another: the largest root, then those whose other rows are found too.
+    """Choose slices one after another: the largest root once the mean errors of those before are off.
 
-    Of roots that are close the slice with the fewest conditions comes first.
+    That of all rows is off first, if it is as clear. Of roots that are close the slice with the fewest
+    conditions comes first.
     """
     kept: list[Named] = []
     for search in dict.fromkeys(each.search for each in listed):
         left = sorted((x for x in listed if x.search is search), key=lambda each: -abs(each.root))
-        least, left = abs(left[-1].root), left[:_MOST_LOOKED_AT]
-        form, covered = search.form, np.zeros(len(search.form.weights), dtype=np.bool_)
-        residuals = form.weights * form.residuals(search.column.outcomes(labels[None]))[0]
-        variances = form.weights**2 * form.variances
-        while left and len(kept) < _MOST_SHOWN:
-            close = [each for each in left if abs(each.root) >= abs(left[0].root) - _CLOSE]
-            first = min(close, key=lambda each: form.cells.which[each.cell, 1] >= 0)
-            left.remove(first)
-            rows = form.cells.rows(first.cell)
-            more = rows & ~covered
-            spread = float(variances[more].sum()) ** 0.5
-            if not covered.any() or (spread > 0.0 and abs(residuals[more].sum()) >= least * spread):
-                kept.append(first)
-                covered |= rows
+        least, left, form = abs(left[-1].root), left[:_MOST_LOOKED_AT], search.form
+        cells, crossed = (
+            form.cells.kept([x.cell for x in left]),
+            [form.cells.which[x.cell, 1] >= 0 for x in left],
+        )
+        r = form.weights * form.residuals(search.column.outcomes(labels[None]))[0]
+        v = form.weights**2 * form.variances
+        deviations = np.sqrt(cells.sums(v[None])[0])
+        rows = np.full(len(r), abs(float(r.sum())) >= least * float(v.sum()) ** 0.5)
+        while len(kept) < _MOST_SHOWN:
+            r = r - rows * v * (r[rows].sum() / (v[rows].sum() or 1.0))
+            roots = np.abs(cells.sums(r[None])[0]) / deviations
+            if roots.max() < least:
+                break
+            close = np.flatnonzero(roots >= roots.max() - _CLOSE)
+            first = min(close.tolist(), key=crossed.__getitem__)
+            kept.append(left[first])
+            rows = cells.rows(first)
     return sorted(kept, key=lambda each: -abs(each.root))
 
 
@@ -248,21 +253,29 @@ def slices_of(
     listed: Sequence[Named], sizes: Sizes, labels: Any
 ) -> tuple[dict[Look, Slice], tuple[Slice, ...], tuple[ByFeature, ...]]:
     """Return what is shown by its look, all that is named, and features along which to look."""
-    first, views, others, known = shown(listed, labels), dict[Look, Slice](), list[Slice](), set[Any]()
+    first, every, seen = shown(listed, labels), dict[Look, Slice](), set[Any]()
     rest = sorted((each for each in listed if each not in first), key=lambda each: -abs(each.root))
     for each in [*first, *rest[:_MOST_LISTED]]:
-        if each.search.sized is None:
-            continue
-        look = each.search.part(each.search.form.cells.rows(each.cell), each.search.group(each.cell))
-        if look.key in known:
-            continue
-        known.add(look.key)
-        one = _slice(look, each.adjusted, sizes, labels, each in first)
-        if one.shown:
-            views[look] = one
-        else:
-            others.append(one)
+        if each.search.sized is not None:
+            group = each.search.group(each.cell)
+            look = each.search.part(each.search.form.cells.rows(each.cell), group)
+            one = _slice(look, each.adjusted, sizes, labels, each in first)
+            if look.key not in seen and not sizes.design.unproved(one):
+                every[look] = one
+            seen.add(look.key)
+
+    def far(look: Look) -> tuple[Any, ...]:
+        """Return how an error stands against the limit, and how large it is at least."""
+        one: Any = every[look]
+        beyond = sizes.limit and sizes.limit.place(one.predicted, one.low, one.high) == "beyond"
+        likely = one.side and sizes.limit.exceeded(one.predicted, one.error)
+        return bool(beyond), bool(likely), one.shown, one.proved
+
+    if every and any(far(most := max(every, key=far))[:2]):  # the verdict is about it
+        every[most] = replace(every[most], shown=True)
+    views = {look: each for look, each in every.items() if each.shown}
     views = _with_rows_needed(views, sizes, labels)
+    others = (each for each in every.values() if not each.shown)
     return views, (*views.values(), *others), tuple(_along(first, sizes, labels))
 
 
@@ -270,9 +283,9 @@ def _slice(look: Look, adjusted: float, sizes: Sizes, labels: Any, is_shown: boo
     facts = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
     column = 1 if look.scope.lens is None else look.scope.column
     own: dict[str, Any] = {"class_index": column, "horizon": look.scope.horizon, "shown": is_shown}
+    own["adjusted_pvalue"] = adjusted
     found = Slice(look.scope.label, look.event, look.group, look.n_rows, **facts, **own)
-    adjusted = 1.0 if sizes.design.unproved(found) else adjusted
-    return replace(found, direction=found.side, adjusted_pvalue=adjusted)
+    return replace(found, direction=found.side)
 
 
 def _with_rows_needed(views: dict[Look, Slice], sizes: Sizes, labels: Any) -> dict[Look, Slice]:

@@ -447,7 +447,7 @@ def by_feature(audit: Audit) -> list[str]:
     )
     if every > few:
         are = "is" if few == 1 else "are"
-        found += f", {few:,} of which {are} shown: the others overlap, and are in the JSON report"
+        found += f", {few:,} of which {are} shown: the others tell no more, and are in the JSON report"
     return [
         f"{capital(of_features(audit))}; {found}.",
         "That no slice is wrong is more than calibration: a calibrated model that does not use a "
