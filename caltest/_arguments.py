@@ -216,7 +216,6 @@ positive_integer = Whole()
 real_kernel = OneOf(
     "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
 )
-count_of_datasets = Whole(1, 10_000_000)
 #: Its sixth power is a float still.
 positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e40")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")

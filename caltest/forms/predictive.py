@@ -453,9 +453,6 @@ class Waves(Scores):
             own[-1] = self.squares @ np.einsum("nk,nk->n", waves, waves)
         return found
 
-    def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        return np.hstack([*self.by_wave(outcomes, clusters), np.zeros((clusters.count, 1))])
-
     def by_wave(self, outcomes: Outcomes, clusters: Clusters) -> Iterator[Array]:
         """Yield the sums of one wave after the other, (G, r)."""
         for wave in self.centred(outcomes).T:

@@ -15,16 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from caltest import pvalues
-from caltest._arguments import (
-    MOST_RESAMPLES,
-    Number,
-    Whole,
-    anything,
-    arguments,
-    check_draws,
-    count_of_datasets,
-    flag,
-)
+from caltest._arguments import MOST_RESAMPLES, Number, Whole, anything, arguments, check_draws, flag
 from caltest._parallel import Workers
 from caltest.data import Rows, sample
 from caltest.exceptions import Argument, InputError
@@ -46,6 +37,7 @@ Interval: TypeAlias = tuple[float, float]
 ModelLike: TypeAlias = "Model | Pilot | Simulated"
 
 _EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
+_count = Whole(1, 10_000_000)  # of data sets
 check_rows = Whole(2, 10**8, "give a whole number of rows, at least 2", f"give at most {10**8:,} rows")
 _DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
 #: Arguments of a test that is planned, and what its result says of it.
@@ -227,7 +219,7 @@ class PowerResult(Simulation):
 # ------------------------------------------------------------------ power
 
 
-@arguments(n_datasets=count_of_datasets, under_null=flag)
+@arguments(n_datasets=_count, under_null=flag)
 def power(
     model: ModelLike,
     n: int | Sequence[int],
@@ -473,7 +465,7 @@ class SampleSizeResult(Simulation):
     max_n: int
 
 
-@arguments(n_datasets=count_of_datasets, power=anything, min_n=check_rows, max_n=check_rows)
+@arguments(n_datasets=_count, power=anything, min_n=check_rows, max_n=check_rows)
 def sample_size(
     model: ModelLike,
     statistic: StatisticLike | None = None,

@@ -21,18 +21,7 @@ from caltest.exceptions import InputError
 from caltest.forms.predictive import LEVELS, STEPS, PitScores
 from caltest.laws import Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Lens, show
-from caltest.pictures import (
-    DIAGONAL,
-    GRID,
-    LINEAR,
-    Array,
-    Mark,
-    Picture,
-    critical,
-    cumulative,
-    over_time,
-    with_intervals,
-)
+from caltest.pictures import DIAGONAL, GRID, LINEAR, Array, Mark, Picture, cumulative, with_intervals
 from caltest.plots.canvas import Display
 from caltest.sampling import Rng, seed_of
 from caltest.statistics import ICI, PitKolmogorovSmirnov
@@ -232,7 +221,7 @@ class PITDisplay(Display):
         for start in range(0, n_resamples, sampler.block):
             drawn = values(sampler.draw(start, min(start + sampler.block, n_resamples)))
             largest.append((np.abs(drawn - expected) / scale).max(axis=1))
-        reach = scale * critical(np.concatenate(largest), alpha)
+        reach = scale * pictures.critical(np.concatenate(largest), alpha)
         observed = values(whole.labels[None])[0]
         if of_times:
             x, shares, more = observed_shares(pool, whole.labels, whole.rows.weights)
@@ -442,7 +431,7 @@ class SurvivalDisplay(Display):
         if self.kind == "curves":
             names = "observed, within strata of risk", "Kaplan–Meier of all rows", "predicted"
             curves = self.more[0], self.values, self.more[1]
-            return [(over_time(self.x, *curves, labels=names), f"Chance of the event, {n}")]
+            return [(pictures.over_time(self.x, *curves, labels=names), f"Chance of the event, {n}")]
         at, values, reach = (np.append(0.0, each) for each in (self.x, self.values, self.high))
         named = "95% of calibrated predictions, at each time", "above 0: more events than expected"
         low, high = 1.1 * min(values.min(), -reach.max()), 1.1 * max(values.max(), reach.max())

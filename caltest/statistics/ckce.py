@@ -17,16 +17,8 @@ from caltest.alignment import check_rows, row_names
 from caltest.data import Rows
 from caltest.data.containers import read_table
 from caltest.exceptions import InputError, Row
-from caltest.forms import FeatureSquares, Pairwise
-from caltest.forms.kernel_matrices import (
-    DenseWeights,
-    KernelWeights,
-    ProductWeights,
-    Term,
-    Weights,
-    incomplete_cholesky,
-    scaled,
-)
+from caltest.forms import FeatureSquares, Pairwise, kernel_matrices
+from caltest.forms.kernel_matrices import DenseWeights, KernelWeights, ProductWeights, Term, Weights
 from caltest.kernels import Gaussian, Kernel, LinearGaussian, MatrixKernel
 from caltest.kernels import fitted as fitted_kernel
 from caltest.kernels.bandwidth import fixed_order
@@ -324,10 +316,10 @@ class CKCE(Listed, row="ckce"):
         if method == "fourier":
             factor = fourier_features(part, probs, self.features or FEATURES, int(self.seed))
         elif method == "nystrom" and self.features is not None:
-            factor, missing, _ = incomplete_cholesky(gram, order, self.features)
+            factor, missing, _ = kernel_matrices.incomplete_cholesky(gram, order, self.features)
         elif method == "nystrom":  # the inner product takes m columns
             most, fewest, enough = m + _MOST_COLUMNS, m + FEATURES, _ENOUGH * strength * n / trace
-            factor, missing, _ = incomplete_cholesky(gram, order, most, fewest, enough)
+            factor, missing, _ = kernel_matrices.incomplete_cholesky(gram, order, most, fewest, enough)
 
         ratio = (missing or 0.0) * trace / (strength * n)
         fit = _Fit(predictions, rule, factor, missing, ratio)
@@ -349,7 +341,8 @@ class CKCE(Listed, row="ckce"):
             features = scaled_rows @ (vectors[:, kept] / (values[kept] + c)) * roots[:, None]
             return FeatureSquares(probs, features, label_kernel)
         gram, _ = fitted._kernel_matrix(predictions)
-        weights = scaled(DenseWeights(dense_weights(scaled(gram, roots), n, c)), roots)
+        inverse = dense_weights(kernel_matrices.scaled(gram, roots), n, c)
+        weights = kernel_matrices.scaled(DenseWeights(inverse), roots)
         return Pairwise(probs, (Term(weights, label_kernel),), scale=1.0, diagonal=True)
 
     @property
