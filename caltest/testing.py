@@ -225,7 +225,8 @@ def test(
     _check_possible(chosen, clustered, tolerant, sampling_rates)
     exact = isinstance(chosen, nulls.MonteCarlo)
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
-    usual = usual if features is None or tolerant else "feature_scan"
+    searched = features is not None or getattr(probs, "features", None) is not None
+    usual = "feature_scan" if searched and not tolerant else usual
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     draws = measure.usual_resamples if n_resamples is None else n_resamples

@@ -432,8 +432,8 @@ def _least_by_features(audit: Audit) -> Iterable[str]:
     if least := audit.at_least_by_features:
         sure = confidence_text(audit.confidence)
         yield (
-            f"On average over half of the rows, predictions are off by at least {points(least)} given "
-            f"the features ({sure} confidence)."
+            f"On average over half of the rows, predictions are off by at least "
+            f"{outward_points(least, least)[0]} points given the features ({sure} confidence)."
         )
 
 
