@@ -398,8 +398,8 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
-    usual = measure.default_lens if whole.rows.n_classes else None
-    shown = show(whole.rows, lens, usual)
+    of_numbers = rows.n_classes is None and isinstance(rows.law, measure.laws)
+    shown = show(rows, lens, None if of_numbers else measure.default_lens)
     view = shown.sample(whole.labels)
     if shown.see_open is not None:
         opened = shown.opened.sample(whole.labels)
