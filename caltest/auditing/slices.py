@@ -201,7 +201,7 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
         least, left, form = abs(left[-1].root), left[:_MOST_LOOKED_AT], search.form
         cells, crossed = (
             form.cells.kept([x.cell for x in left]),
-            [form.cells.which[x.cell, 1] >= 0 for x in left],
+            [form.cells.is_crossed(x.cell) for x in left],
         )
         r = form.weights * form.residuals(search.column.outcomes(labels[None]))[0]
         v = form.weights**2 * form.variances
@@ -305,22 +305,22 @@ def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeat
     """Look along the features of what is shown, in the bins that are slices of their own."""
     done = dict[tuple[str, str], None]()
     for each in first:
-        search, which = each.search, each.search.form.cells.which
-        for j in which[each.cell, :2][which[each.cell, :2] >= 0].tolist():
-            column = search.form.cells.bins[j][0].column.name
+        search, cells = each.search, each.search.form.cells
+        d, which = len(cells.bins) // 2, cells.which
+        for j in (which[each.cell, : 1 + cells.is_crossed(each.cell)] % d).tolist():
+            column = cells.bins[j].column.name
             lens = "" if search.sized is None else search.sized.scope.label
             if (column, lens) in done or len(done) == _MOST_PICTURED or not lens:
                 continue
             done[column, lens] = None
-            own = (which[:, 0] == j) & (which[:, 1] < 0) & (which[:, 3] == which[:, 2] + 1)
-            cells = np.flatnonzero(own)
+            own = np.flatnonzero((which[:, 0] == j) & (which[:, 3] == which[:, 2] + 1))
             bins = []
-            for k in cells[np.argsort(which[cells, 2], kind="stable")].tolist():
+            for k in own[np.argsort(which[own, 2], kind="stable")].tolist():
                 group = search.group(k)
-                look = search.part(search.form.cells.rows(k), group)
+                look = search.part(cells.rows(k), group)
                 mean = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
                 means = (mean[name] for name in ("predicted", "observed", "low", "high"))
-                name = search.form.cells.bins[j][0].called(int(which[k, 2]))
+                name = cells.bins[j].called(int(which[k, 2]))
                 bins.append(Bin(name, look.n_rows, *means))
             if bins:
                 yield ByFeature(column, lens, tuple(bins))

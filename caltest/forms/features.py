@@ -63,11 +63,8 @@ class Bins:
     @classmethod
     def of(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
         """Cut numbers at their quantiles, ties together; rare levels of a category are one."""
-        make = cls._of_levels if column.levels else cls._of_numbers
-        return make(column, crossed, min_rows)
-
-    @classmethod
-    def _of_numbers(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
+        if column.levels:
+            return cls._of_levels(column, crossed, min_rows)
         values, most = column.values, _CROSSED if crossed else _ALONE
         missing = np.isnan(values)
         known = np.sort(values[~missing])
@@ -142,54 +139,34 @@ class Cells:
     the tables' own.
     """
 
-    bins: tuple[tuple[Bins, Bins], ...]  #: Of every column, by itself and crossed.
-    codes: NDArray[np.uint8]  #: From 1 on, (n, 2d): by itself, and crossed.
-    singles: Places  #: Where tables of columns start, (d,).
-    pairs: Places  #: Where those of two start, (d, d), or (0, 0).
-    widths: Places  #: Of a row of a table, by its second column, (d,).
-    starts: Places  #: Where tables start, (T,), and their shapes, (T, 2).
-    shapes: Places
+    bins: tuple[Bins, ...]  #: Of every column by itself, and then of every one crossed.
+    codes: NDArray[np.uint8]  #: From 1 on, (n, 2d + 1); the last are ones.
+    tables: Places  #: Of each its two columns, start, height and width, (T, 5).
     corners: Places  #: (K, 4) places in the tables.
-    which: Places  #: (K, 6): columns (the second −1 of one), and spans.
+    which: Places  #: (K, 6): the bins of two columns (of one, the second is not), and spans.
 
     @classmethod
     def of(cls, features: Features, min_rows: int) -> Cells:
         """Return the slices of at least so many rows, none of them twice."""
-        bins = tuple(
-            (Bins.of(each, False, min_rows), Bins.of(each, True, min_rows)) for each in features.columns
-        )
-        d, total = len(bins), 0
-        starts, shapes, corners, which = [], [], [], []
-        singles, pairs = np.zeros(d, np.intp), np.zeros((d if d <= _MOST_CROSSED else 0,) * 2, np.intp)
-        looked = [(j, -1) for j in range(d)] + (list(combinations(range(d), 2)) if len(pairs) else [])
-        for j, k in looked:
-            one, alone = (bins[j][0], True) if k < 0 else (bins[j][1], False)
-            shape = one.count + 1, 2 if alone else bins[k][1].count + 1
-            if alone:
-                singles[j] = total + 1
-            else:
-                pairs[j, k] = total
-            other = _pairs([(0, 1)]) if alone else bins[k][1].spans
+        d, start = len(features.columns), 0
+        bins = [Bins.of(x, crossed, min_rows) for crossed in (False, True) for x in features.columns]
+        pairs = [(j, 2 * d) for j in range(d)]
+        pairs += combinations(range(d, 2 * d), 2) if d <= _MOST_CROSSED else []
+        tables, corners, which = [], [], []
+        for j, k in pairs:
+            one, (other, width) = bins[j], (_pairs([(0, 1)]), 2)
+            if k < 2 * d:
+                other, width = bins[k].spans, bins[k].count + 1
             a, b = np.repeat(one.spans, len(other), axis=0).T
             u, v = np.tile(other, (len(one.spans), 1)).T
-            place = [total + x * shape[1] + y for x, y in ((b, v), (a, v), (b, u), (a, u))]
+            place = [start + x * width + y for x, y in ((b, v), (a, v), (b, u), (a, u))]
             corners.append(np.column_stack(place))
             which.append(np.column_stack([np.full(len(a), j), np.full(len(a), k), a, b, u, v]))
-            starts.append(total)
-            shapes.append(shape)
-            total += shape[0] * shape[1]
-        codes = np.column_stack([each.codes for part in zip(*bins, strict=True) for each in part])
-        found = cls(
-            bins,
-            np.ascontiguousarray(codes + np.uint8(1)),
-            singles,
-            pairs,
-            np.array([crossed.count + 1 for _, crossed in bins], np.intp),
-            np.array(starts, np.intp),
-            np.array(shapes, np.intp),
-            np.concatenate(corners),
-            np.concatenate(which),
-        )
+            tables.append((j, k, start, one.count + 1, width))
+            start += (one.count + 1) * width
+        codes = np.column_stack([*(each.codes for each in bins), 0 * bins[0].codes]) + np.uint8(1)
+        every = np.concatenate(corners), np.concatenate(which)
+        found = cls(tuple(bins), np.ascontiguousarray(codes), np.array(tables), *every)
         n = len(codes)
         rows, marks = found.sums(np.stack([np.ones(n), generator(0).random(n)]))
         kept = np.flatnonzero((rows >= max(min_rows, 2)) & (rows < n))
@@ -206,50 +183,50 @@ class Cells:
         """Return some of the slices."""
         return replace(self, corners=self.corners[places], which=self.which[places])
 
-    @cached_property
-    def _tables(self) -> tuple[Any, ...]:
-        grid = self.codes, self.singles, self.pairs, self.widths, self.starts, self.shapes
-        return *grid, np.ascontiguousarray(self.corners)
+    def is_crossed(self, k: int) -> bool:
+        """Whether a slice is of two columns."""
+        return bool(self.which[k, 1] < len(self.bins))
 
-    def _empty(self) -> Array:
-        return np.empty(int(self.starts[-1] + self.shapes[-1].prod()))
+    @property
+    def _tables(self) -> tuple[Any, ...]:
+        d, starts = len(self.bins) // 2, self.tables[:, 2]
+        pairs = np.zeros((d if len(starts) > d else 0, d), np.intp)
+        pairs[tuple(self.tables[d:, :2].T - d)] = starts[d:]
+        places = starts[:d] + 1, pairs, np.array([each.count + 1 for each in self.bins[d:]])
+        table = np.empty(self.tables[-1, 2] + self.tables[-1, 3] * self.tables[-1, 4])
+        return self.codes, places, self.tables[:, 2:].copy(), np.ascontiguousarray(self.corners), table
 
     def sums(self, values: Any) -> Array:
         """Return the sums of values (B, n) over all slices, (B, K)."""
         from caltest.loops import features as _loops
 
         found = np.empty((len(values), self.count))
-        given: Any = (values, *self._tables, self._empty(), found)
+        given: Any = values, *self._tables, found
         _loops.cell_sums(*given)
         return found
 
-    def moments(self, values: Array, clusters: Clusters) -> tuple[Array, Array]:
-        """Return Σ_g S_g² and Σ_g S_g⁴ of what clusters add to every slice, (K,) each."""
+    def moments(self, values: Array, clusters: Clusters) -> Array:
+        """Return Σ_g S_g² and Σ_g S_g⁴ of what clusters add to every slice, (2, K)."""
         from caltest.loops import features as _loops
 
         order = np.argsort(clusters.codes, kind="stable")
         ends = np.cumsum(np.bincount(clusters.codes, minlength=clusters.count))
-        second, fourth = np.zeros((2, self.count))
-        given: Any = (values, order, ends, *self._tables, self._empty(), second, fourth)
+        found = np.zeros((2, self.count))
+        given: Any = values, order, ends, *self._tables, found
         _loops.cluster_moments(*given)
-        return second, fourth
+        return found
 
     def rows(self, k: int) -> Mask:
         """Return which rows are in a slice, (n,)."""
         j, other, a, b, u, v = self.which[k].tolist()
-        one = (self.bins[j][0] if other < 0 else self.bins[j][1]).codes
-        inside = (one >= a) & (one < b)
-        if other >= 0:
-            two = self.bins[other][1].codes
-            inside &= (two >= u) & (two < v)
-        return np.asarray(inside)
+        one, two = self.codes[:, j], self.codes[:, other]
+        return np.asarray((one > a) & (one <= b) & (two > u) & (two <= v))
 
     def conditions(self, k: int) -> tuple[Condition, ...]:
         """Say which rows are in a slice."""
         j, other, a, b, u, v = self.which[k].tolist()
-        if other < 0:
-            return (self.bins[j][0].condition(a, b),)
-        return self.bins[j][1].condition(a, b), self.bins[other][1].condition(u, v)
+        first = self.bins[j].condition(a, b)
+        return (first, self.bins[other].condition(u, v)) if self.is_crossed(k) else (first,)
 
 
 # ------------------------------------------------------------------ residuals

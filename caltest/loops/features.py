@@ -11,22 +11,23 @@ from caltest.loops import loop
 
 
 @loop
-def _add(table: Any, codes: Any, singles: Any, pairs: Any, widths: Any, i: int, value: Any) -> None:
-    """Add a row to the table of every column, and to that of every two."""
+def _add(table: Any, codes: Any, places: Any, value: Any) -> None:
+    """Add a row to the table of every column by itself, and to that of every two."""
+    singles, pairs, widths = places
     d = len(singles)
     for j in range(d):
-        table[singles[j] + 2 * codes[i, j]] += value
+        table[singles[j] + 2 * codes[j]] += value
     for j in range(len(pairs)):
-        place = codes[i, d + j]
+        place = codes[d + j]
         for k in range(j + 1, d):
-            table[pairs[j, k] + place * widths[k] + codes[i, d + k]] += value
+            table[pairs[j, k] + place * widths[k] + codes[d + k]] += value
 
 
 @loop
-def _add_up(table: Any, starts: Any, shapes: Any) -> None:
+def _add_up(table: Any, tables: Any) -> None:
     """Make every table the sums of all that comes before, row by row and column by column."""
-    for t in range(len(starts)):
-        start, (height, width) = starts[t], shapes[t]
+    for t in range(len(tables)):
+        start, height, width = tables[t]
         for x in range(1, height):
             own = start + x * width
             for y in range(1, width):
@@ -37,16 +38,18 @@ def _add_up(table: Any, starts: Any, shapes: Any) -> None:
 
 @loop
 def cell_sums(
-    values: Any, codes: Any, singles: Any, pairs: Any, widths: Any, starts: Any, shapes: Any,
-    corners: Any, table: Any, found: Any,
-) -> None:  # fmt: skip
-    """Write sums of values (B, n) over K rectangles, (B, K), each by the four corners of its own."""
+    values: Any, codes: Any, places: Any, tables: Any, corners: Any, table: Any, found: Any
+) -> None:
+    """Write sums of values (B, n) over K rectangles, (B, K), each by the four corners of its own.
+
+    Codes (n, 2d) are of every column by itself and crossed; ``places`` say where tables start.
+    """
     for b in range(len(values)):
         table[:] = 0.0
         for i in range(values.shape[1]):
             if values[b, i] != 0:
-                _add(table, codes, singles, pairs, widths, i, values[b, i])
-        _add_up(table, starts, shapes)
+                _add(table, codes[i], places, values[b, i])
+        _add_up(table, tables)
         for k in range(len(corners)):
             high, beside, below, low = corners[k]
             found[b, k] = table[high] - table[beside] - table[below] + table[low]
@@ -54,22 +57,22 @@ def cell_sums(
 
 @loop
 def cluster_moments(
-    values: Any, order: Any, ends: Any, codes: Any, singles: Any, pairs: Any, widths: Any, starts: Any,
-    shapes: Any, corners: Any, table: Any, second: Any, fourth: Any,
+    values: Any, order: Any, ends: Any, codes: Any, places: Any, tables: Any, corners: Any, table: Any,
+    found: Any,
 ) -> None:  # fmt: skip
-    """Add up squares and fourth powers of what every cluster adds to every rectangle."""
+    """Add up squares and fourth powers, (2, K), of what every cluster adds to every rectangle."""
     first = 0
     for g in range(len(ends)):
         table[:] = 0.0
         for r in range(first, ends[g]):
-            _add(table, codes, singles, pairs, widths, order[r], values[order[r]])
+            _add(table, codes[order[r]], places, values[order[r]])
         first = ends[g]
-        _add_up(table, starts, shapes)
+        _add_up(table, tables)
         for k in range(len(corners)):
             high, beside, below, low = corners[k]
             square = (table[high] - table[beside] - table[below] + table[low]) ** 2
-            second[k] += square
-            fourth[k] += square * square
+            found[0, k] += square
+            found[1, k] += square * square
 
 
 @loop
