@@ -22,6 +22,7 @@ DEFAULT_TEST = "default (omnibus), exact p-value"
 DEFAULT_CSV = f"{DEFAULT_TEST}, from a CSV file"
 AUDIT, AUDIT_OF_GROUPS = "audit with defaults", "audit with defaults, 300 groups"
 AUDIT_OF_TOP = "audit of the top class"
+BY_FEATURES = "audit with defaults, 20 features"
 FEW_ROWS, IMPORT = "estimate with defaults", "import caltest"
 FIRST_TIME, COMPILED = "the README's first command, the first time", "the README's first command"
 SPIEGELHALTER, KS, KUIPER = (
@@ -153,6 +154,9 @@ def _defaults() -> Iterator[Case]:
         yield Case("default", AUDIT, n, m, "call", _AUDIT, jobs=2)
     groups = _AUDIT | {"groups": 300}
     yield Case("default", AUDIT_OF_GROUPS, 150_000, 10, "call", groups, jobs=2)
+    features = _AUDIT | {"features": 20}
+    for n in (10_000, 100_000, 1_000_000):
+        yield Case("default", BY_FEATURES, n, 2, "call", features, jobs=2, full=n > 100_000)
     yield Case("default", DEFAULT_CSV, 2_000_000, 10, "from_file", _DEFAULT, full=True, input="csv")
 
 

@@ -89,15 +89,25 @@ def pvalue(
 
 
 def call(
-    probs: np.ndarray, labels: np.ndarray, *, jobs: int, function: str, groups: int = 0, **given: Any
+    probs: np.ndarray,
+    labels: np.ndarray,
+    *,
+    jobs: int,
+    function: str,
+    groups: int = 0,
+    features: int = 0,
+    **given: Any,
 ) -> Measured:
-    """Call a function of the package; ``groups`` of rows by chance, of fifty rows at least."""
+    """Call a function of the package; ``groups`` of fifty rows at least, and ``features``, by chance."""
     work, seen, how = getattr(caltest, function), _one_column(probs), dict(given)
     takes = inspect.signature(work).parameters
     how |= {name: value for name, value in (("rng", 0), ("n_jobs", jobs)) if name in takes}
     if groups:
         most = max(1, min(groups, len(labels) // 50))
         how["groups"] = {"group": np.random.default_rng(1).integers(0, most, len(labels))}
+
+    if features:
+        how["features"] = np.random.default_rng(2).normal(size=(len(labels), features))
 
     def run() -> dict[str, Any]:
         return {"pvalue": getattr(work(seen, labels, **how), "pvalue", "")}
