@@ -98,7 +98,7 @@ def call(
     features: int = 0,
     **given: Any,
 ) -> Measured:
-    """Call a function of the package; ``groups`` of fifty rows at least, and ``features``, by chance."""
+    """Call a function of the package; ``groups`` of fifty rows at least, ``features`` by chance."""
     work, seen, how = getattr(caltest, function), _one_column(probs), dict(given)
     takes = inspect.signature(work).parameters
     how |= {name: value for name, value in (("rng", 0), ("n_jobs", jobs)) if name in takes}
