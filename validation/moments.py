@@ -137,7 +137,9 @@ def answers(statistic: str, form: Form, predictions: Rows, labels: np.ndarray) -
     trial = Trial(predictions, labels, RESAMPLES, SEED, ALONE)
 
     def ask(known: Any, observed: float) -> Any:
-        return null.answer(trial.question(measure, known, side, value=observed))
+        question = trial.question(measure, known, side)
+        vars(question)["observed"] = observed  # in place of that of the labels
+        return null.answer(question)
 
     first = ask(form, form.value(labels))
     if first.n_resamples is not None:
