@@ -7,13 +7,5 @@ from caltest.laws.objects import Distribution
 from caltest.laws.quantiles import Quantiles
 from caltest.laws.survival import Survival
 
-__all__ = [
-    "Distribution",
-    "Ensemble",
-    "GaussianPredictions",
-    "Members",
-    "Normal",
-    "Predictive",
-    "Quantiles",
-    "Survival",
-]
+__all__ = ["Distribution", "Ensemble", "GaussianPredictions", "Members", "Normal", "Predictive"]
+__all__ += ["Quantiles", "Survival"]
