@@ -114,7 +114,7 @@ def default(function, name):
         ("docs/audit.md", "The seed is 0 unless you give another.",
          lambda: default(caltest.assert_calibrated, "rng") == 0),
         ("docs/tour.md", "labels were simulated 999 times",
-         lambda: default(caltest.test, "n_resamples") == 999),
+         lambda: caltest.statistics.Statistic.usual_resamples == 999),
         ("docs/choosing.md", "`omnibus` (default of `test`)",
          lambda: caltest.test([0.2, 0.8], [0, 1], n_resamples=19, rng=0).name == "omnibus"),
         ("docs/choosing.md", "kernel error at ten places",

@@ -18,9 +18,9 @@ import caltest
 DOCS = ROOT / "docs"
 FUTURE = "from __future__ import annotations"
 MADE_BY_THE_BUILD = ("gallery/", "generated/", "report.html")
-OWN_FILE = "risk,outcome,region,sex,patient\n" + "".join(
+OWN_FILE = "risk,outcome,region,sex,patient,age\n" + "".join(
     f"{0.1 + 0.8 * row / 400:.4f},{int(row * 7919 % 400 < 40 + 0.8 * row)},"
-    f"{'ns'[row % 2]},{'fm'[row // 2 % 2]},{row // 4}\n"
+    f"{'ns'[row % 2]},{'fm'[row // 2 % 2]},{row // 4},{20 + row * 37 % 60}\n"
     for row in range(400)
 )
 
@@ -45,7 +45,16 @@ START = "docs/start.md"
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name", ["README.md", START, "docs/tour.md", "docs/compare.md", "docs/sizes.md", "docs/reports.md"]
+    "name",
+    [
+        "README.md",
+        START,
+        "docs/tour.md",
+        "docs/compare.md",
+        "docs/sizes.md",
+        "docs/reports.md",
+        "docs/where.md",
+    ],
 )
 def test_pages_do_what_they_show(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

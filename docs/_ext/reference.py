@@ -46,7 +46,7 @@ PARTS = {
     "auditing.estimates": ("InUnits", "Remedy", "UsualNumbers"),
     "auditing.views": (
         *("View", "Group", "Part", "Rest", "Check", "Sensitivity", "Skipped"),
-        *("Count", "Curves"),
+        *("Count", "Curves", "Slice", "ByFeature", "Bin"),
     ),
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.errors": ("ModelError", "ModelDifference"),
