@@ -154,7 +154,7 @@ resamples/n_resamples INT  Draws of labels. [default: 999]
 test-size FLOAT =0.2  Share of the rows held out for the estimate.
 folds/n_folds INT =5  Folds of the other rows, to fit and tune.
 regularization-scaling NAME =usual  Of the kernel ridge regressions: usual or published.
-seed json plot jobs example
+seed json jobs example
 """,
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of

@@ -129,7 +129,7 @@ class Result(Facts):
         ax
             Axes to draw in, as many as the picture has parts. Default: a new figure.
         **options
-            As in ``from_result`` of the display: ``against="rows"`` of a certificate, for instance.
+            As in ``from_result`` of the display: ``view=1`` of bounds, for instance.
 
         Returns
         -------

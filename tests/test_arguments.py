@@ -51,7 +51,7 @@ NOT_FOR_USERS = {
 
 #: Classes whose methods users call.
 MADE = {
-    "Audit", "BoundsDisplay", "CalibrationResult", "Certificate", "CertificateDisplay", "Comparison",
+    "Audit", "BoundsDisplay", "CalibrationResult", "Certificate", "Comparison",
     "ComparisonDisplay", "MiscalibrationBounds", "Monitor", "MonitorDisplay", "MonitorState",
     "NullDisplay", "PowerDisplay", "PowerResult", "SquaredErrorEstimate",
 }  # fmt: skip
@@ -119,7 +119,7 @@ def made():
     audited = caltest.audit(P, Y, n_resamples=199, min_rows=5, lenses="top_label", rng=0)
     watched = caltest.Monitor()
     monitored = watched.update(P, Y)
-    shown = {"Monitor": monitored, "Bounds": bounded, "Certificate": proved, "Comparison": compared}
+    shown = {"Monitor": monitored, "Bounds": bounded, "Comparison": compared}
     shown |= {"Power": planned, "Null": tested}
     pictured = [getattr(caltest.plots, f"{name}Display")(of) for name, of in shown.items()]
     each = {audited, tested, compared, planned, bounded, proved, watched, monitored, *pictured}
@@ -169,9 +169,9 @@ RIGHT = {
 }  # fmt: skip
 #: What displays show.
 SHOWN = {
-    "BoundsDisplay": "MiscalibrationBounds", "CertificateDisplay": "Certificate",
+    "BoundsDisplay": "MiscalibrationBounds",
     "ComparisonDisplay": "Comparison", "PowerDisplay": "PowerResult",
-    "MonitorDisplay": "MonitorState", "RiskDisplay": "SquaredErrorEstimate",
+    "MonitorDisplay": "MonitorState",
 }  # fmt: skip
 #: The same for one callable alone.
 OWN = {

@@ -10,7 +10,15 @@ from support import command, refused
 
 import caltest
 
+QUICK = ("--label", "verdict", "--lens", "class:ant", "--resamples", "59", "--seed", "4")
 run = partial(command, "bounds")
+
+
+def fails(*arguments):
+    """Return the message: one sentence on standard error, nothing on standard output."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    return result.stderr.strip()
 
 
 @pytest.fixture(scope="module")
@@ -46,16 +54,46 @@ def test_the_picture(tmp_path):
     assert path.stat().st_size > 10_000
 
 
-def test_the_certificate_is_in_the_picture(file, tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(
-        caltest.plots.Display, "save", lambda self, path: drawn.extend(self.figure_.axes)
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "start"), [("a.png", b"\x89PNG"), ("b.PDF", b"%PDF"), ("c.svg", b"<?xml")]
+)
+def test_a_picture(file, tmp_path, name, start):
+    import matplotlib.pyplot as plt
+
+    plain, drawn = run(file, *QUICK), run(file, *QUICK, "--plot", tmp_path / name)
+    assert (drawn.exit_code, drawn.stdout) == (0, plain.stdout)
+    assert (tmp_path / name).read_bytes().startswith(start)
+    assert plt.get_fignums() == []
+
+
+def test_a_picture_that_fails_late_does_not_cost_the_results(file, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", full)
+    result = run(file, *QUICK, "--plot", tmp_path / "a.png")
+    assert result.exit_code == 2
+    assert result.stdout == run(file, *QUICK).stdout
+    assert result.stderr.rstrip().endswith("a.png cannot be written: No space left on device.")
+
+
+def test_pictures_that_cannot_be_written_are_refused_before_any_work(file, tmp_path, monkeypatch):
+    def worked(*_, **__):
+        raise AssertionError("there was work before the refusal")
+
+    monkeypatch.setattr("caltest.files.read", worked)
+    for name in ("a.bmp", "a", "png"):
+        message = fails(file, *QUICK, "--plot", tmp_path / name)
+        assert message.endswith(f"{name}; give a file name that ends in .png or .pdf or .svg.")
+    (tmp_path / "folder.png").mkdir()
+    assert "cannot be written: it is no file" in fails(file, *QUICK, "--plot", tmp_path / "folder.png")
+    assert "cannot be written: No such file or directory" in fails(
+        file, "--plot", tmp_path / "missing" / "a.png"
     )
-    options = ("--label", "verdict", "--lens", "class:ant", "--resamples", "59", "--seed", 4)
-    assert run(file, *options, "--plot", tmp_path / "a.png").exit_code == 0
-    least, most = (ax.get_title(loc="left") for ax in drawn if ax.get_title(loc="left"))
-    assert "some predictions are at least" in least
-    assert "on average over each of 10 bins" in most
+    assert [each.name for each in tmp_path.iterdir()] == ["folder.png"]
 
 
 def test_json_and_options(file):

@@ -108,51 +108,7 @@ def test_example():
     assert found["estimate"] == pytest.approx(expected.estimate, rel=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("pictures")
-@pytest.mark.parametrize(
-    ("name", "start"), [("a.png", b"\x89PNG"), ("b.PDF", b"%PDF"), ("c.svg", b"<?xml")]
-)
-def test_a_picture(given, tmp_path, name, start):
-    import matplotlib.pyplot as plt
-
-    plain, drawn = run(*given, *QUICK), run(*given, *QUICK, "--plot", tmp_path / name)
-    assert (drawn.exit_code, drawn.stdout) == (0, plain.stdout)
-    assert (tmp_path / name).read_bytes().startswith(start)
-    assert plt.get_fignums() == []
-
-
-@pytest.mark.usefixtures("pictures")
-def test_a_picture_that_fails_late_does_not_cost_the_results(given, tmp_path, monkeypatch):
-    from matplotlib.figure import Figure
-
-    def full(*_, **__):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", full)
-    result = run(*given, *QUICK, "--plot", tmp_path / "a.png")
-    assert result.exit_code == 2
-    assert result.stdout == run(*given, *QUICK).stdout
-    assert result.stderr.rstrip().endswith("a.png cannot be written: No space left on device.")
-
-
 # --- what is wrong
-
-
-def test_pictures_that_cannot_be_written_are_refused_before_any_work(given, tmp_path, monkeypatch):
-    def worked(*_, **__):
-        raise AssertionError("there was work before the refusal")
-
-    monkeypatch.setattr("caltest.files.read", worked)
-    for name in ("a.bmp", "a", "png"):
-        message = fails(*given, "--plot", tmp_path / name)
-        assert message.endswith(f"{name}; give a file name that ends in .png or .pdf or .svg.")
-    (tmp_path / "folder.png").mkdir()
-    assert "cannot be written: it is no file" in fails(*given, "--plot", tmp_path / "folder.png")
-    assert "cannot be written: No such file or directory" in fails(
-        *given, "--plot", tmp_path / "missing" / "a.png"
-    )
-    assert [each.name for each in tmp_path.iterdir()] == ["folder.png"]
 
 
 def test_a_refusal_leaves_no_picture_behind_and_an_old_one_as_it_was(given, tmp_path):

@@ -29,18 +29,13 @@ TIMES = (
 def results():
     """What displays show, by the display's name; as quick as can be."""
     models = {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}
-    functions = ["binning", "temperature"]
     return {
         "AuditDisplay": caltest.audit(TWO, LABELS == 0, n_resamples=99, materiality=0.05, rng=0),
         "BoundsDisplay": caltest.miscalibration_bounds(PROBS, LABELS, rng=0, n_resamples=99),
-        "CertificateDisplay": caltest.certificate(PROBS, LABELS),
         "ComparisonDisplay": caltest.compare(models, LABELS, "ecd"),
         "MonitorDisplay": caltest.Monitor().update(PROBS, LABELS, date="2026-05-01"),
         "NullDisplay": caltest.test(PROBS, LABELS, "ecd", n_resamples=99, rng=0),
         "PowerDisplay": caltest.power(m3, [50, 100], "ecd", n_datasets=5, rng=0),
-        "RiskDisplay": caltest.estimate_squared_error(
-            TWO, LABELS == 0, None, functions, pvalue="none", rng=0
-        ),
     }
 
 
@@ -52,8 +47,8 @@ def reliability(probs, labels, **options):
 DISPLAYS = {
     **{
         name: lambda name=name, **ax: getattr(caltest.plots, name).from_result(results()[name], **ax)
-        for name in ("AuditDisplay", "BoundsDisplay", "CertificateDisplay", "ComparisonDisplay",
-                     "MonitorDisplay", "NullDisplay", "PowerDisplay", "RiskDisplay")
+        for name in ("AuditDisplay", "BoundsDisplay", "ComparisonDisplay",
+                     "MonitorDisplay", "NullDisplay", "PowerDisplay")
     },
     "CumulativeDisplay": lambda **ax: caltest.plots.CumulativeDisplay.from_predictions(
         PROBS, LABELS, n_resamples=99, rng=0, **ax
@@ -78,7 +73,7 @@ DISPLAYS = {
         {"one": PROBS, "other": PROBS[:, [1, 0, 2]]}, LABELS, **ax
     ),
 }  # fmt: skip
-COUNTS = {"AuditDisplay": 2, "ComparisonDisplay": 2, "MonitorDisplay": 3, "RiskDisplay": 2}
+COUNTS = {"AuditDisplay": 2, "ComparisonDisplay": 2, "MonitorDisplay": 3}
 COUNTS["ReliabilityDisplay, panels"] = 3
 
 
@@ -201,7 +196,6 @@ def test_a_result_is_one_line():
     lines = {name: repr(found) for name, found in results().items()}
     bounds = "MiscalibrationBounds(at least 5.4 points too low, 95% confidence, n = 200)"
     assert lines["BoundsDisplay"] == bounds
-    assert lines["CertificateDisplay"] == "Certificate(within ±47.1 points, 95% confidence, n = 200)"
     compared = "Comparison(one nearest of 2, off by 12.3 (0.0 to 25.0) points, n = 200)"
     assert lines["ComparisonDisplay"] == compared
     assert lines["NullDisplay"] == "CalibrationResult(ecd: p = 0.02, n = 200, exact)"

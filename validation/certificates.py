@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -271,19 +270,6 @@ def networks(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
                 "ranges_proved": found.ranges,
                 "rows_for_2_points": found.samples_for(0.02),
             }
-    _draw(made, options.results / "certificates.png")
-
-
-def _draw(made: dict[str, caltest.bounds.Certificate], path: Path) -> None:
-    """Draw two of the networks."""
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(1, 2, figsize=(13, 6), layout="constrained")
-    for ax, name in zip(axes, ("densenet121", "googlenet"), strict=True):
-        caltest.plots.CertificateDisplay.from_result(made[name], ax=ax)
-        ax.set_title(f"{name}, {ax.get_title(loc='left')}", loc="left", size="medium")
-    figure.savefig(path, dpi=80)
-    plt.close(figure)
 
 
 STUDIES = {

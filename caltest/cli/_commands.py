@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,7 +126,7 @@ def estimate_error(asked: Input, *, functions: str, **given: Any) -> Found:
     compete = [name.strip() for name in functions.split(",")]
     given["functions"] = "all" if compete == ["all"] else compete
     found = estimation.estimate_squared_error(sample.rows, sample.labels, progress=True, **given)
-    return Found({**asked.source, **found.to_dict()}, found.summary(), found.plot)
+    return Found({**asked.source, **found.to_dict()}, found.summary())
 
 
 @command
@@ -145,19 +146,13 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
 
     worst = max(range(len(lower.views)), key=lambda k: max(x.bound for x in lower.views[k].sides))
 
-    def picture() -> Any:
-        if not upper:
-            return lower.plot(view=worst)
-
-        import matplotlib.pyplot as plt
-
-        left, right = plt.subplots(1, 2, figsize=(12.8, 8.8), layout="constrained")[1]
-        upper.plot(ax=right)
-        return lower.plot(ax=left, view=worst)
-
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
     alone = upper and replace(upper, warnings=())  # said of the lower ones
-    return Found(data, "\n\n".join(each.summary() for each in (lower, alone) if each), picture)
+    return Found(
+        data,
+        "\n\n".join(each.summary() for each in (lower, alone) if each),
+        partial(lower.plot, view=worst),
+    )
 
 
 # ------------------------------------------------------------------ compare

@@ -11,17 +11,15 @@ from caltest.plots.distributions import PITDisplay, SurvivalDisplay
 from caltest.plots.evidence import AuditDisplay, CumulativeDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import (
     BoundsDisplay,
-    CertificateDisplay,
     ComparisonDisplay,
     PowerDisplay,
-    RiskDisplay,
 )
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
-__all__ = ["AuditDisplay", "BoundsDisplay", "CertificateDisplay", "ComparisonDisplay"]
+__all__ = ["AuditDisplay", "BoundsDisplay", "ComparisonDisplay"]
 __all__ += ["CumulativeDisplay", "Display", "MonitorDisplay", "NullDisplay", "PITDisplay", "Panel"]
-__all__ += ["PowerDisplay", "ReliabilityDisplay", "RiskDisplay", "SurvivalDisplay"]
+__all__ += ["PowerDisplay", "ReliabilityDisplay", "SurvivalDisplay"]
 
 _DISPLAYS = ResultDisplay.__subclasses__()
 #: By the name of a result's class: the display that shows it.

@@ -1,4 +1,4 @@
-"""Errors with their intervals: bounds, certificates, comparisons, risks of estimators, and power."""
+"""Errors with their intervals: bounds, comparisons, and power."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import numpy as np
 from caltest import pictures
 from caltest._arguments import Whole, arguments
 from caltest._numbers import confidence_text, counted, points
-from caltest._visible import quoted, visible
+from caltest._visible import quoted
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
 from caltest.pictures import DIAGONAL, GRID, LINEAR, Mark, Picture, in_lines, told_apart, with_intervals
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, lettering
-from caltest.text.summaries import at_most, shown_names
+from caltest.text.summaries import shown_names
 from caltest.text.vocabulary import subject
 
 if TYPE_CHECKING:
-    from caltest.bounds import Certificate, MiscalibrationBounds
+    from caltest.bounds import MiscalibrationBounds
     from caltest.bounds.lower import SideBound
     from caltest.comparison import Comparison
-    from caltest.estimation import FunctionRisk, SquaredErrorEstimate
 
 
 #: By side: the sign of observed − predicted, what predictions are, and where the truth is on a diagram.
@@ -107,71 +106,6 @@ class BoundsDisplay(ResultDisplay):
             f"n = {self.result.n_samples:,}, with {confidence_text(self.result.confidence)} confidence:"
         )
         return [(Picture(marks, axis, axis, *of), sure, *(lines or ["the scan shows no error"]))]
-
-
-@dataclass(frozen=True, eq=False)
-class CertificateDisplay(ResultDisplay):
-    """Plot a certificate: how far the true event rates can be from the predicted ones.
-
-    Make it with ``from_result``.
-
-    Rows lie side by side in the order of their scores; what is drawn is the deviation from the
-    prediction, in points. The band is grey; two dotted lines mark the certified distance. Ranges
-    proved to be miscalibrated are shaded. What is certified of a bin is about its means alone: its box
-    is as wide as its share of the rows, and the point is the observed rate less the mean prediction, a
-    filled diamond where the band excludes 0.
-
-    Parameters
-    ----------
-    result
-        What :func:`caltest.certificate` returned.
-
-    Examples
-    --------
-    >>> import caltest, matplotlib.pyplot as plt
-    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> found = caltest.certificate(digits.probs, digits.labels)
-    >>> display = caltest.plots.CertificateDisplay.from_result(found)
-    >>> display.ax_.get_xlabel()
-    'share of the rows, from the smallest score to the largest'
-    >>> plt.close(display.figure_)
-    """
-
-    result: Certificate
-    shows = "caltest.bounds:Certificate", "give what caltest.certificate returns"
-    _size = 7.6, 5.6
-
-    _columns = 2
-
-    def _pictures(self) -> list[tuple[Any, ...]]:
-        c = self.result
-        sure, distance = confidence_text(c.confidence), at_most(c.distance)
-        share = np.cumsum(c.counts) / c.n_samples
-        places = np.column_stack([np.r_[0.0, share[:-1]], share]).ravel()
-        scores = np.column_stack([c.starts, c.ends]).ravel()
-        low, high, seen = (each - c.predicted for each in (c.lower, c.upper, c.estimates))
-        x = pictures.axis_of_probabilities([0.0, 1.0])
-        y = pictures.axis_of_points(1.05 * min(-c.distance, *low), 1.05 * max(c.distance, *high))
-        label = f"mean probability of each bin, {sure} band"
-        marks = [Mark("area", "band", places, np.repeat(low, 2), np.repeat(high, 2), label), GRID]
-        for each in c.miscalibrated:  # of ties, from the first place to the last
-            start = -np.interp(-each.low, -scores[::-1], -places[::-1])
-            (_, too, _), ends = _SIDES[each.direction], (start, np.interp(each.high, scores, places))
-            upright = np.full(2, y.low), np.full(2, y.high)
-            marks.append(Mark("area", too, ends, *upright, f"proved {too}"))
-        for sign in (-1.0, 1.0):
-            label = f"±{distance} points" if sign > 0.0 else ""
-            marks.append(Mark("line", "limit", (0.0, 1.0), np.full(2, sign * c.distance), label=label))
-        marks.append(Mark("line", "zero", (0.0, 1.0), (0.0, 0.0), label=canvas.AS_PREDICTED))
-        middle, bad = places.reshape(-1, 2).mean(axis=1), (low > 0.0) | (high < 0.0)
-        of_points = "observed share", "observed share, proved wrong"
-        marks += told_apart(middle, seen, bad, labels=of_points)
-        of_x = "share of the rows, from the smallest score to the largest"
-        of_y = f"probability that {lettering(c.event, canvas.CLAUSE)}\nless the predicted one, points"
-        bins = f"{len(c.counts)} bins" if len(c.counts) > 1 else "one bin"
-        claim = f"within ±{distance} points on average over each of {bins}"
-        sure = f"n = {c.n_samples:,}, with {sure} confidence:"
-        return [(Picture(marks, x, y, of_x, of_y), sure, claim)]
 
 
 def _add_side(marks: pictures.Marks, axis: pictures.Axis, bound: SideBound) -> list[str]:
@@ -259,87 +193,6 @@ class ComparisonDisplay(ResultDisplay):
         what = lettering(subject(View(c.probability, c.event, None, c.n_samples)), canvas.CLAUSE)
         further = f"Further off than {lettering(names[0], canvas.CLAUSE)}"
         return [(errors, f"Off by: {what}"), (gaps, further)]
-
-
-# ------------------------------------------------------------------ estimators
-
-
-@dataclass(frozen=True, eq=False)
-class RiskDisplay(ResultDisplay):
-    """Plot how estimators of the squared error compare on held-out rows, and what they estimate.
-
-    Make it with ``from_result``.
-
-    Estimators have a line each, the one with the lowest risk on top. Left: the root of the validation
-    risk (mean over the folds), times 100. The tick is the best option; its bar is one standard error,
-    over the folds, of the difference to the best estimator: variation that all folds share does not
-    affect the choice. The dashed line is h = 0, which treats the model as calibrated. Right: the
-    estimates of the squared error; bars show one standard error.
-
-    Parameters
-    ----------
-    result
-        What :func:`caltest.estimate_squared_error` returned.
-
-    Examples
-    --------
-    >>> import caltest, matplotlib.pyplot as plt
-    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> found = caltest.estimate_squared_error(
-    ...     digits.probs, digits.labels, "top_label", ["two_step_ridge"], pvalue="none", rng=0
-    ... )
-    >>> display = caltest.plots.RiskDisplay.from_result(found)
-    >>> [axes.get_xlabel() for axes in display.axes_]
-    ['√ mean validation risk × 100', 'squared error']
-    >>> plt.close(display.figure_)
-    """
-
-    result: SquaredErrorEstimate
-    shows = (
-        "caltest.estimation:SquaredErrorEstimate",
-        "give what caltest.estimate_squared_error returns",
-    )
-    _parts = ": one for risks, and one for estimates"
-
-    def _grid(self) -> dict[str, Any]:
-        lines = sum(self._name(each).count("\n") + 1 for each in self.result.functions)
-        size = 9.6, 2.6 + 0.24 * max(lines, 3)
-        return {"mosaic": [[0, 1]], "figsize": size, "sharey": True}
-
-    _columns = 2
-
-    def _name(self, function: FunctionRisk) -> str:
-        """Return the rank and the label, options as given in a line of their own."""
-        label = visible(function.label).replace("(", "\n(", 1)
-        return f"{self.result.functions.index(function) + 1}  {label}"
-
-    def _pictures(self) -> list[tuple[Any, ...]]:
-        result, functions = self.result, self.result.functions
-        names, places = [self._name(each) for each in functions], -np.arange(len(functions))
-        best = np.stack([each.risks[each.best] for each in functions])
-        # The root of the mean, and not the mean of the roots, is smallest at the option that is chosen.
-        errors = (best - best[0]).std(axis=1, ddof=1) / np.sqrt(best.shape[1])
-        low, value, high = (
-            100.0 * np.sqrt(np.maximum(best.mean(axis=1) + sign * errors, 0.0)) for sign in (-1, 0, 1)
-        )
-        zero = 100.0 * float(np.sqrt(result.zero_risks.mean()))
-        of = "standard error of the difference to function 1"
-        bars, of_x = Mark("bars", "error", low, places, high, of), "√ mean validation risk × 100"
-        points = [Mark("points", "value", value, places, label="best option")]
-        risks = in_lines(names, bars, points, zero, of_x, "h = 0: calibrated")
-        values = np.array([each.estimate for each in functions])
-        errors = np.array([each.standard_error for each in functions])
-        bars = Mark("bars", "error", values - errors, places, values + errors, "standard error")
-        estimates = in_lines(
-            names, bars, [Mark("points", "value", values, places)], 0.0, "squared error"
-        )
-        lens = f"{lettering(result.lens)}, " if result.lens else ""
-        title = f"estimates, {lens}{result.n_test:,} rows"
-        return [(risks, "risk on held-out rows"), (estimates, title)]
-
-    def _draw(self, axes: list[Any], *, new: bool) -> None:
-        super()._draw(axes, new=new)
-        axes[0].get_yticklabels()[0].set_weight("bold")
 
 
 # ------------------------------------------------------------------ power

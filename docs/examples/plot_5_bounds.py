@@ -27,4 +27,3 @@ caltest.plots.BoundsDisplay.from_result(least)
 network = caltest.datasets.load_digits_predictions("neural_network")
 most = caltest.certificate(network.probs, network.labels)
 print(f"{math.ceil(1000 * most.distance) / 1000:.1%}")  # an upper bound, so rounded up
-caltest.plots.CertificateDisplay.from_result(most)
