@@ -157,19 +157,22 @@ def laid_out(
 
     Premises in doubt stand below the answer, since it rests on them.
     """
-    verdict, noted = ", ".join(filter(None, (lead["chip"], lead["why"]))), _told(notes)
+    verdict, notes = ", ".join(filter(None, (lead["chip"], lead["why"]))), tuple(notes)
+    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
+    others = [str(each) for each in notes if not isinstance(each, Premise)]
     answer = " ".join(filter(None, (verdict and f"{verdict}.", lead["headline"])))
-    todo = ["What to do next", *(each for k, text in enumerate(steps, 1) for each in _step(k, text))]
+    todo = ["What to do next"]
+    for number, text in enumerate(steps, 1):
+        todo += paragraph(text, f"  {number}. ", 5)
     table = [each for name, text in rows for each in row(name, text)]
     lines = [*paragraph(answer), *paragraph(lead["size"])]
-    doubts = [_noted(each) for each in noted if each.startswith("In doubt: ")]
-    told = [each for note in noted[len(doubts) :] for each in _noted(note)]
-    for block in (*doubts, *blocks, todo if steps else [], table, told):
+    told = [each for note in others for each in paragraph(f"Note: {note}")]
+    for block in (*map(paragraph, doubts), *blocks, todo if steps else [], table, told):
         block = _columns(block) if isinstance(block, PageTable) else block
         lines += ["", *block] if block else []
     shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
     parts = {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}
-    return _page(lines, rows, noted, blocks=shown, steps=map(_line, steps), **parts)
+    return _page(lines, rows, [*doubts, *others], blocks=shown, steps=map(_line, steps), **parts)
 
 
 _FIRST = 36  # characters of the first column of a table
@@ -193,18 +196,6 @@ def _columns(table: PageTable) -> list[str]:
     return [*found, *([f"  and {more:,} more: see {table.where}"] if more else [])]
 
 
-def _told(notes: Iterable[str | Premise]) -> list[str]:
-    """Return premises in doubt, and then other notes."""
-    notes = tuple(notes)
-    doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]
-    return doubts + [str(each) for each in notes if not isinstance(each, Premise)]
-
-
-def _noted(text: str) -> list[str]:
-    """Return the lines of a note."""
-    return paragraph(text if text.startswith("In doubt: ") else f"Note: {text}")
-
-
 def _page(
     lines: Iterable[str], rows: Iterable[tuple[str, str]], notes: Iterable[str], **parts: Any
 ) -> Page:
@@ -223,22 +214,17 @@ def _line(text: str) -> str:
     return line(message(text, _PARAGRAPH))
 
 
-def row(name: str, text: str, room: int = 11) -> list[str]:
-    """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
-    first, rest = f"  {name:<{room - 1}} ", " " * (room + 2)
-    layout = textwrap.TextWrapper(width(), first, rest, break_on_hyphens=False)
-    return layout.wrap(message(text, _PARAGRAPH))
+def row(name: str, text: str) -> list[str]:
+    """Return the lines of a row of a table: a name, and a text that may wrap."""
+    return paragraph(text, f"  {name:<10} ", 13)
 
 
-def _step(number: int, text: str) -> list[str]:
-    """Return the lines of a step of what to do."""
-    layout = textwrap.TextWrapper(width(), f"  {number}. ", " " * 5, break_on_hyphens=False)
-    return layout.wrap(message(text, _PARAGRAPH))
-
-
-def paragraph(text: str) -> list[str]:
-    """Return the lines of a paragraph."""
-    return textwrap.wrap(message(text, _PARAGRAPH), width(), break_on_hyphens=False)
+def paragraph(text: str, first: str = "", indent: int = 0) -> list[str]:
+    """Return the lines of a paragraph; ``first`` stands before it, and blanks before what follows."""
+    text = message(text, _PARAGRAPH)
+    return textwrap.wrap(
+        text, width(), initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
+    )
 
 
 def through(lens: str | None) -> str:

@@ -19,7 +19,7 @@ from caltest._numbers import (
 )
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.result import Audit
-from caltest.auditing.story import in_order, is_made, slices_of, tends
+from caltest.auditing.story import in_order, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, Slice, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -269,11 +269,7 @@ def unsettled(audit: Audit) -> list[str]:
     for each in story.dropped:
         most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
-    marked = [
-        each for each in story.marks.values() if isinstance(each.of, View) and each.kind == "mean"
-    ]
-    inside = [sizes.whole_name(each.of, audit) for each in marked if each.place == "within"]
-    return [*texts, f"Shown to be within your limit: {words.listed(inside)}."] if inside else texts
+    return texts
 
 
 # ------------------------------------------------------------------ how large, and where else
@@ -305,16 +301,12 @@ def found(audit: Audit) -> list[str]:
                 f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
                 f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
             )
-        texts += _largest(audit)
     elif lead is not None:
         texts += _of_lead(audit, lead)
         texts += _elsewhere(audit, lead)
-    texts += _zeros(audit) if story.found and audit.impossible else []
-    few = [each for each in audit.skipped if each.rows]
-    if few and not audit.unseen and (not story.found or story.verdict == "within"):
-        texts.append(
-            f"Too few rows to look at: {words.listed(f'{e.what} ({e.rows:,} rows)' for e in few)}."
-        )
+    zeros = lead is not None and lead.kind == "zeros" and story.verdict != "within"  # as the headline
+    if story.found and audit.impossible and not zeros:
+        texts.append(f"{sizes.impossible_rows(audit)}.")
     return texts
 
 
@@ -331,11 +323,11 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
         ends = " to ".join(dict.fromkeys(percents(lead.part.start, lead.part.end)))
         yield (
             f"Beyond your limit: for predictions from {ends}{where(view.group)}, "
-            f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit.confidence)}."
+            f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit)}."
         )
         rows = f"the rows{where(view.group)}" if view.group else "all rows"
         rows += "" if audit.n_classes == 2 else f", of {lens_name(view)}"
-        yield f"On average over {rows}, {sizes.means(view)}: {sizes.interval(view, audit.confidence)}."
+        yield f"On average over {rows}, {sizes.means(view)}: {sizes.interval(view, audit)}."
         return
     yield from halves
     if halves or audit.tolerance is not None:
@@ -362,7 +354,7 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         f"{'was' if round(seen) == 1 else 'were'} observed."
     )
     if audit.is_censored:  # events are of all that was followed, and not of the horizon alone
-        return f"{text}: {sizes.interval(view, audit.confidence)}."
+        return f"{text}: {sizes.interval(view, audit)}."
     if words.is_stated(view.lens):
         place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
         outcomes = words.outcomes_called(audit)
@@ -370,11 +362,10 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
     elif view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     written = sizes.times if sizes.told_as_ratio(view) else sizes.interval
-    told = written(view, audit.confidence)
+    told = written(view, audit)
     if lead.kind == "average":
-        alone = sizes.own_interval(view, audit)
-        together = "allowing for all views at once"
-        told = f"by itself {alone}; {together}, {told}" if alone else told
+        alone = sizes.between(view.own_low or 0.0, view.own_high or 0.0, view.lens)
+        told = f"by itself {alone} ({sizes.own_sure(audit)}); allowing for all views at once, {told}"
     text = f"{text}: {told}."
     return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
 
@@ -382,7 +373,7 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
 def finding_of_rest(rest: Rest | Slice, audit: Audit) -> str:
     """Return what was found in all other rows of a larger group, as a sentence."""
     rows = counted(rest.rows, "row")
-    return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit.confidence)}."
+    return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit)}."
 
 
 def _worst_part(view: View, part: Part) -> str:
@@ -407,7 +398,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     story = audit.story
     if (whole := story.whole) is not None:
         rows = "Over all rows" if whole.of.group is None else capital(where(whole.of.group).strip())
-        yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit.confidence)}."
+        yield f"{rows}: {sizes.means(whole.of)}, {sizes.interval(whole.of, audit)}."
     if story.explains:
         yield "In the other rows of the larger groups no average was found wrong."
     elif story.alone:
@@ -430,10 +421,9 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
 def _least_by_features(audit: Audit) -> Iterable[str]:
     """Say how far predictions are off at least, given the features, where that is proved."""
     if least := audit.at_least_by_features:
-        sure = confidence_text(audit.confidence)
         yield (
-            f"On average over half of the rows, predictions are off by at least "
-            f"{outward_points(least, least)[0]} points given the features ({sure} confidence)."
+            "On average over half of the rows, predictions are off by at least "
+            f"{outward_points(least, least)[0]} points given the features ({sizes.sure(audit)})."
         )
 
 
@@ -473,20 +463,6 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
     ]
     if told:
         yield f"Also found: {words.listed(told)}."
-
-
-def _zeros(audit: Audit) -> Iterable[str]:
-    """Say in how many rows labels of probability 0 were observed, and in which groups."""
-    lead = audit.story.subject
-    if lead is None or lead.kind != "zeros" or audit.verdict == "within":
-        yield f"{sizes.impossible_rows(audit)}."
-    own = [each for each in audit.views if each.lens == audit.views[0].lens and each.impossible]
-    own = [of for of in own if of.group and len(of.conditions) == 1 and not is_made(audit, of.group)]
-    own.sort(key=lambda each: -(each.impossible or 0) / each.rows)
-    by_group = [f"{of.impossible:,} of {of.rows:,}{where(of.group)}" for of in own[:_MOST_TOLD]]
-    if by_group:
-        larger = ", the largest shares" * (len(own) > _MOST_TOLD)
-        yield f"By group{larger}: {words.listed(by_group)}."
 
 
 def _shown_within(audit: Audit) -> Iterable[str]:
@@ -548,17 +524,6 @@ def _pointless(audit: Audit) -> Iterable[str]:
         )
 
 
-def _largest(audit: Audit) -> Iterable[str]:
-    """Say how large an average error can be over all rows."""
-    whole = [view for view in audit.views if view.low is not None and view.group is None]
-    if not whole or audit.story.mark(whole[0]).place == "within":
-        return
-    up_to = outward_points(0.0, max(view.most for view in whole))[1]
-    sure = f"({confidence_text(audit.confidence)} confidence)"
-    small = "; some groups are too small to judge" if audit.groups and not audit.limit else ""
-    yield f"These data allow an average error of up to {up_to} points {sure} over all rows{small}."
-
-
 def _halves(audit: Audit) -> Iterable[str]:
     """Name the halves of all rows, if both are proved wrong, in opposite directions."""
     if audit.story.halves:
@@ -567,11 +532,10 @@ def _halves(audit: Audit) -> Iterable[str]:
             f"({' to '.join(sizes.distances(part))})"
             for part in audit.story.halves
         )
-        sure = confidence_text(audit.confidence)
         view = next(each for each in audit.views if each.group is None and each.parts)
         of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
         both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
-        yield capital(f"{of}{both}, with {sure} confidence.")
+        yield capital(f"{of}{both}, with {sizes.sure(audit)}.")
 
 
 def at_least(view: View | None, audit: Audit) -> str | None:
@@ -583,7 +547,7 @@ def at_least(view: View | None, audit: Audit) -> str | None:
     ]
     if not texts:
         return None
-    return f"{capital('; '.join(texts))} ({confidence_text(audit.confidence)} confidence)."
+    return f"{capital('; '.join(texts))} ({sizes.sure(audit)})."
 
 
 # ------------------------------------------------------------------ how sure
@@ -637,7 +601,7 @@ def finding(check: Check, audit: Audit) -> str:
     """Return what one check found, as a sentence."""
     view, parts = check.view, []
     if view.error is not None:
-        parts.append(f"{sizes.means(view)}, {sizes.interval(view, audit.confidence)}")
+        parts.append(f"{sizes.means(view)}, {sizes.interval(view, audit)}")
     elif view.shape:
         parts.append(words.TENDS[view.shape])
     else:
@@ -721,7 +685,7 @@ def _table(audit: Audit) -> list[str]:
     sized = [view for view in in_order(audit) if view.error is not None]
     if not (views := leading(sized, _ROWS)):
         return []
-    sure, alone = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+    sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit)
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
         "predicted": [percents(*sizes.rates(view), 1)[0] for view in views],

@@ -108,7 +108,7 @@ def per_thousand(rate: float) -> str:
 def size_words(audit: Audit, of: View | Part, as_ratio: bool = False) -> str:
     """Return what is predicted and observed, and the interval of the error or of the ratio."""
     told = sizes.times if as_ratio else sizes.interval
-    return f"{sizes.means(of)}: {told(of, audit.confidence)}"
+    return f"{sizes.means(of)}: {told(of, audit)}"
 
 
 def at_least(view: View) -> str:
@@ -171,11 +171,11 @@ def part_name(part: Part, view: View) -> str:
     return f"Predicted {' to '.join(ends)}"
 
 
-def _about(audit: Audit, view: View) -> str:
-    """Return of what a picture is, before its title; nothing where there is one thing to see."""
+def _titled(audit: Audit, view: View, text: str) -> str:
+    """Return a title, with what the picture is of before it, unless there is one thing to see."""
     if audit.n_classes == 2:
-        return f"{group_name(view.group)}: " if view.group else ""
-    return f"{begun(view_name(view))}: "
+        return f"{group_name(view.group)}: {text}" if view.group else capital(text)
+    return f"{begun(view_name(view))}: {text}"
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
@@ -212,16 +212,14 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
             text = f"no {one} of the predictions is shown to be wrong."
-    about = _about(audit, view)
-    return f"{about}{text}" if about else capital(text)
+    return _titled(audit, view, text)
 
 
 def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
     """Return what the marks of a picture of parts are."""
     one, several = _noun(parts)
-    sure = confidence_text(audit.confidence)
     wrong = "; ◆ proved wrong, ○ not" if any(side(audit, each) for each in parts) else ""
-    bars = f"Bars: {_kind(audit)} intervals, all correct together, {sure} confidence."
+    bars = f"Bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}."
     if kind == "errors":
         boxes = (
             " Boxes: the half of the rows with lower, and with higher predictions." if halves else ""
@@ -245,10 +243,9 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
 
 def feature_note(audit: Audit) -> str:
     """Return what a picture along a feature shows."""
-    sure = confidence_text(audit.confidence)
     return (
         f"Dots: observed rate; bars: intervals that allow for all {audit.n_slices:,} slices searched, "
-        f"{sure} confidence. Dashed: predicted."
+        f"{sizes.sure(audit)}. Dashed: predicted."
     )
 
 
@@ -257,8 +254,7 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     out = drawn.outside.values()
     ways = [f"predicted too {way}" for over, way in ((True, "often"), (False, "rarely")) if over in out]
     text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
-    about = _about(audit, view)
-    return f"{about}{text}" if about else capital(text)
+    return _titled(audit, view, text)
 
 
 def cumulative_note(audit: Audit) -> str:
@@ -335,10 +331,9 @@ def pit_note(audit: Audit, drawn: PitHistogram) -> str:
 
 def coverage_note(audit: Audit) -> str:
     """Return what stated against observed coverage shows."""
-    sure = confidence_text(audit.confidence)
     return (
         f"Dots: what was stated, and how often it was observed. Bars: {_kind(audit)} intervals, all "
-        f"correct together, {sure} confidence. Dashed: stated = observed."
+        f"correct together, {sizes.sure(audit)}. Dashed: stated = observed."
     )
 
 
@@ -406,10 +401,9 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return what the bars of a table of slices are."""
-    sure, own = confidence_text(audit.confidence), confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
     text = (
-        f"Thin bars: {_kind(audit)} intervals, all correct together, {sure} confidence; thick: "
-        f"each alone, {own}."
+        f"Thin bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}; thick: "
+        f"each alone, {sizes.own_sure(audit)}."
     )
     text += " Beyond your limit: thin bar outside it; within: thick bar inside." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):

@@ -101,21 +101,23 @@ def too(view: View, audit: Audit) -> str:
     return f"about {about_points(abs(predicted - observed))} {side}"
 
 
-def interval(view: View | Part | Rest, confidence: float) -> str:
+def sure(audit: Audit) -> str:
+    """Return how sure all intervals are together: "95% confidence"."""
+    return f"{confidence_text(audit.confidence)} confidence"
+
+
+def own_sure(audit: Audit) -> str:
+    """Return how sure an interval is that allows for no other."""
+    return confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+
+
+def interval(view: View | Part | Rest, audit: Audit) -> str:
     """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
-    sure = f"({confidence_text(confidence)} confidence)"
-    return f"{_between(view.low or 0.0, view.high or 0.0, view.lens)} {sure}"
+    return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
 
 
-def own_interval(of: View | Rest, audit: Audit) -> str:
-    """Return where an error lies by its own interval, which allows for no other view."""
-    if of.own_low is None or of.own_high is None:
-        return ""
-    sure = confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
-    return f"{_between(of.own_low, of.own_high, of.lens)} ({sure})"
-
-
-def _between(low: float, high: float, lens: str) -> str:
+def between(low: float, high: float, lens: str) -> str:
+    """Return between which errors one lies."""
     if low > 0.0 or high < 0.0:
         least, most = outward_points(*sorted((abs(low), abs(high))))
         return (
@@ -163,15 +165,14 @@ def bracketed(observed: str, of: Sized) -> str:
     return f"({observed})" if of.projected else observed
 
 
-def times(view: Sized, confidence: float) -> str:
+def times(view: Sized, audit: Audit) -> str:
     """Return between which multiples of the true rate a rare event's prediction lies."""
     predicted, (low, high) = view.predicted or 0.0, view.true_rates
-    sure = f"({confidence_text(confidence)} confidence)"
     least = f"{math.floor(100.0 * predicted / high) / 100.0:.2f}"
     if low <= predicted / MOST_TIMES:  # the true rate may be 0
-        return f"at least {least} times the true rate {sure}"
+        return f"at least {least} times the true rate ({sure(audit)})"
     most = f"{math.ceil(100.0 * predicted / low) / 100.0:,.2f}"
-    return f"between {least} and {most} times the true rate {sure}"
+    return f"between {least} and {most} times the true rate ({sure(audit)})"
 
 
 def with_predictions(part: Part) -> str:
