@@ -421,8 +421,6 @@ def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
     """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
     if x.scale is LINEAR and h is not None:
         return Mark("rows", "bar", h.edges, h.counts, label="rows")
-    if len(parts) == 1:
-        return Mark("rows", "bar")
     inner = [(a.end + b.start) / 2 for a, b in pairwise(parts)]
     edges = [parts[0].start, *inner, parts[-1].end]
     return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
@@ -448,7 +446,7 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
     else:
         axis = _x_axis(parts, h, *x, *y, *lows, *highs)
         of_x += axis.scale.words
-    marks = [GRID, DIAGONAL, *([Mark("line", "thin", x, y)] if len(parts) > 1 else [])]
+    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
     marks += with_intervals(x, y, low, high, [part in shown for part in parts])
     marks.append(_rows_beneath(axis, h, parts))
     # Each label stands in its corner, unless a dot or its interval is there.

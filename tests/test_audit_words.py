@@ -183,7 +183,6 @@ def test_small_groups_are_called_too_small():
     audit = caltest.audit(probs, labels, groups=np.arange(400) % 6, n_resamples=99, rng=0)
     assert audit.at_most > 0.1
     text = " ".join(str(audit).split())
-    assert "points (95% confidence) over all rows; some groups are too small to judge." in text
     assert " points remain possible in groups, and larger ones in parts of the predictions." in text
 
 
@@ -245,8 +244,7 @@ def test_what_one_of_two_groups_leaves_is_called_by_the_other(right):
             lambda: audits.binary(-0.05, materiality=0.06),
             r"between 2\.\d and 8\.\d points too low .* were observed\. .*"
             r"The error of sex = F, age = old is not shown to be within your limit; as estimated, "
-            r"it is 5 points too low\. "
-            r"Shown to be within your limit: all rows; sex = M; sex = F; and 5 more\.$",
+            r"it is 5 points too low\.$",
         ),
         (
             lambda: audits.audit(materiality=0.13),
@@ -275,8 +273,7 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
             r"The largest error, as estimated, is that of "
             r"sex = F, age = old: predicted 24\.93%, observed 24\.95%\. "
             r"Narrower slices have fewer rows and tell less: an error of up to \d\.\d points "
-            r"too low in one fifth of sex = F, age = old is not excluded\. "
-            r"Too few rows to look at: region = east \(7 rows\)\.$",
+            r"too low in one fifth of sex = F, age = old is not excluded\.$",
         ),
         (
             lambda: audits.slope(materiality=0.05),
@@ -286,12 +283,12 @@ def test_an_undecided_error_comes_with_the_largest_that_cannot_be_ruled_out(audi
         (
             lambda: audits.rare(ratio=1.1, materiality_ratio=1.25),
             r"tell less: an error of a factor of up to \d\.\d\d in one tenth of all rows is not "
-            r"excluded\. Too few",
+            r"excluded\.$",
         ),
         (
             lambda: audits.audit(materiality=0.2),
             r"is that of class bird: .*: an error of up to 26\.\d points too high in one fifth of the "
-            r"predictions of the top class where region is west is not excluded\. Too few",
+            r"predictions of the top class where region is west is not excluded\.$",
         ),
     ],
 )
@@ -422,15 +419,12 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     assert (both.story.subject.of.group, "where site" in both.headline) == (None, False)
     assert "do not rely on these probabilities until they are corrected" in advice(both)[0]
     size = words.size(both)
-    assert "In 90 of 1,200 rows the model gave probability 0 to the observed label. By group: " in size
-    assert "53 of 630 where site is y and 37 of 570 where site is x." in size
+    assert "In 90 of 1,200 rows the model gave probability 0 to the observed label." in size
     one = next(each for each in both.views if each.group == auditing.Group.of(site="y"))
     wrong = replace(one, low=0.2, high=0.3)
     # In the other group 37 of 570 rows, 6.5%, are less than an error of 20 points here.
     assert explains_zeros(both, wrong)
     assert not explains_zeros(both, replace(one, low=0.05, high=0.3))
-    only = audit(site == "y")
-    assert "By group: 53 of 630 where site is y." in words.size(only)
 
 
 # ------------------------------------------------------------------ how sure
@@ -648,4 +642,4 @@ def test_an_error_of_0_has_no_direction():
     view = made.unsettled[0]
     views = tuple(replace(v, observed=v.predicted + 1e-17) if v is view else v for v in made.views)
     said = words.size(replace(made, views=views))
-    assert "is not shown to be within your limit; as estimated, it is 0 points. " in said
+    assert "is not shown to be within your limit; as estimated, it is 0 points." in said

@@ -90,8 +90,8 @@ def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
         yield _mean("mean", audit, view, found)
         for part in view.parts:
             place = audit.limit.place(part.predicted, part.low, part.high) if audit.limit else ""
-            side = part.side if found else None
-            yield Finding("part", view, part, side, _PARTS.get((place, found), ""))
+            places = {"inside": "within", "beyond": _beyond(found)}
+            yield Finding("part", view, part, part.side if found else None, places.get(place, ""))
     for rest in audit.rests:
         yield _mean("rest", audit, rest, found)
     for each in slices_of(audit):
@@ -110,12 +110,9 @@ def _mean(kind: str, audit: Audit, of: View | Rest, found: bool) -> Finding:
     return replace(marked, side=of.side if found and checked else None)
 
 
-_PARTS = {
-    ("inside", True): "within",
-    ("inside", False): "within",
-    ("beyond", True): "beyond",
-    ("beyond", False): "may be beyond",
-}
+def _beyond(found: bool) -> str:
+    """Return what is said of an interval that lies beyond the limit."""
+    return "beyond" if found else "may be beyond"
 
 
 def _place(audit: Audit, of: View | Rest, found: bool) -> str:
@@ -130,7 +127,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     if not audit.limit or of.predicted is None or of.low is None or of.high is None:
         return ""
     if audit.limit.place(of.predicted, of.low, of.high) == "beyond":
-        return "beyond" if found else "may be beyond"
+        return _beyond(found)
     if found and of.side and audit.limit.exceeded(of.predicted, of.error):
         return "likely"
     if of.inside:
@@ -433,7 +430,7 @@ def _rare_classes(audit: Audit, story: Story) -> Steps:
     rare = [each.of for each in story.marks.values() if each.place == "pointless"]
     rare = [of for of in rare if of.group is None]
     if audit.n_classes == 2 and rare and story.verdict != "within":
-        yield Step("rare event", {"of": rare[0]})
+        yield Step("rare event")
     classes = sum(of.lens.startswith("class:") for of in rare)
     if audit.n_classes > 2 and classes:
         yield Step("rare classes", {"count": classes})

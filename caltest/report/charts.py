@@ -155,15 +155,10 @@ def drawn(picture: Picture, label: str, sizes: Sequence[Size] = FIRST) -> tuple[
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Return the finest parts of a view, or the view itself where it has none; and even halves."""
+    """Return the finest parts of a view, and even halves."""
     finest = max((part.of for part in view.parts), default=0)
     parts = tuple(part for part in view.parts if part.of == finest)
     halves = tuple(part for part in view.parts if part.of == 2)
-    if not parts and view.predicted is not None and view.observed is not None:
-        h, interval = view.histogram, (view.low or 0.0, view.high or 0.0)
-        ends = (h.edges[0], h.edges[-1]) if h else (view.predicted, view.predicted)
-        only = Part(1, 0, view.rows, view.predicted, view.observed, *interval, *ends)
-        return (only,), ()
     uneven = any(half.is_tied(view.rows) or half.start == half.end for half in halves)
     return parts, () if finest == 2 or len(halves) != 2 or uneven else halves
 

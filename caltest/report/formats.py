@@ -236,39 +236,39 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     cases: list[SimpleNamespace] = []
     times: Counter[tuple[str, str]] = Counter()
 
-    def case(of: str, name: str, failure: str | None = None, **more: Any) -> None:
-        """Add a case; one whose name has been given is numbered."""
+    def case(of: str, name: str, told: str | None = None, bad: bool = True, **more: Any) -> None:
+        """Add a case with what is told of it; one whose name has been given is numbered."""
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
-        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": None}
+        failure = told if fails and bad else None
+        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": told}
         cases.append(SimpleNamespace(**facts | more))
 
     fails = audit.fails(fail_on)
     if audit.limit:
         chip, why = words.chip(audit)
         why = f"{why}. {words.supposed(audit)}".rstrip(" .")
-        failure = f"{chip}: {why}" if fails and audit.verdict != "within" else None
         gates = {"undecided": "within", "likely": "not likely to be beyond"}
         asked = gates.get(gate_of(fail_on, True), "not shown to be beyond")
-        case("limit", f"average errors are {asked} {limit(audit)}", failure, told=f"{chip}: {why}")
+        name = f"average errors are {asked} {limit(audit)}"
+        case("limit", name, f"{chip}: {why}", audit.verdict != "within")
     if audit.impossible:  # without it, a rejection by such labels alone would pass
         rows = counted(audit.impossible, "row")
         why = f"{rows}: the observed label has predicted probability 0"
-        case("labels", "no label has probability 0", why if fails else None, told=why)
+        case("labels", "no label has probability 0", why)
     for check in audit.checks:
         finding, group = words.finding(check, audit) if check.found else None, check.view.group
         where = f" in {group.column} = {group.value}" if group else ""
         name = f"{lens_name(check.view)}{where}: {check.statistic}"
-        case(check.view.lens, name, finding if fails else None, check=check, told=finding)
+        case(check.view.lens, name, finding, check=check)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
         finding = words.finding_of_rest(rest, audit) if rest.found else None
         name = f"{parent} without {rest.group.label}: mean"
-        case(rest.lens, name, finding if fails else None, told=finding)
+        case(rest.lens, name, finding)
     for of in slices_of(audit):
-        finding = words.finding_of_rest(of, audit)
-        case(of.lens, f"{of.rule}: slice by features", finding if fails else None, told=finding)
+        case(of.lens, f"{of.rule}: slice by features", words.finding_of_rest(of, audit))
     for each in audit.skipped:
         rows = "" if each.rows is None else f" ({each.rows:,} rows)"
         case("skipped", f"{each.what}{rows}", skipped=each.reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -148,7 +148,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
             wrong = [each for each in stated if mark(each).side]
             picture = diagrams.coverage_picture(stated, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
-    if not (audit.n_classes or view.parts):
+    if not parts:
         return None  # the table shows as much
     if audit.rejected and view.cumulative is not None and not bad:
         title = captions.cumulative_title(audit, view, view.cumulative)
@@ -243,8 +243,8 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
         (_called(audit, view, by_class, column is not None), view) for view in chosen
     ]
     parts, halves = charts.parts_of(subject)
-    beside = parts if len(parts) < max(part.of for part in parts) else halves  # ties: each value
-    if noun == "part" and len(parts) > 1 and len(beside) < _ROWS:
+    beside = parts if parts and len(parts) < parts[0].of else halves  # ties: each value
+    if noun == "part" and len(beside) < _ROWS:
         called += [(captions.part_name(part, subject), part) for part in beside]
     return called, every, noun, name(column, 24).short if column else capital(noun)
 
@@ -376,7 +376,6 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         unbounded=any(view.at_least_over is None for view in sized),
         null=null,
         chance=None if null is None else captions.chance_title(null.reached, null.draws),
-        grid=_grid(audit),
         features=words.by_feature(audit),
         along_note=captions.feature_note(audit),
         along=[_along(audit, each, [charts.SMALL]) for each in audit.by_feature],
@@ -448,52 +447,6 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     adjusted = pvalue(rest.adjusted_pvalue, audit.alpha)
     told = {"group": group, "parent": parent, "settled": settled(audit, rest)}
     return _sized(rest, audit, adjusted=adjusted, **told)
-
-
-_SHADES = 3  # of a cell of the grid
-_MOST_CELLS = 12  # values of a column that a grid has room for
-
-
-def _grid(audit: Audit) -> SimpleNamespace | None:
-    """Lay out the errors of two crossed group columns: those told of, or with the most crossings."""
-    crossed: dict[tuple[str, ...], dict[tuple[str, ...], View]] = {}
-    for view in audit.views:
-        conditions = view.group.conditions if view.group else ()
-        if len(conditions) == 2 and view.low is not None:
-            columns = (view.lens, *(each.column for each in conditions))
-            crossed.setdefault(columns, {})[tuple(each.value for each in conditions)] = view
-    if not crossed:
-        return None
-    named = [each.of.key for each in audit.story.named if isinstance(each.of, View)]
-
-    def first(cells: Mapping[tuple[str, ...], View]) -> tuple[int, int]:
-        """Return the place in the story of the first of these cells, and how many there are."""
-        places = [named.index(view.key) for view in cells.values() if view.key in named]
-        return -min(places, default=len(named)), len(cells)
-
-    (_, *named_by), cells = max(crossed.items(), key=lambda one: first(one[1]))
-    values = [list(dict.fromkeys(key[k] for key in cells)) for k in (0, 1)]
-    if max(map(len, values)) > _MOST_CELLS:
-        return None
-    most = max([audit.materiality or 0.0, *(abs(view.error) for view in cells.values())]) or 1.0
-
-    def cell(first: str, second: str) -> SimpleNamespace | None:
-        view = cells.get((first, second))
-        if view is None:
-            return None
-        mark = audit.story.mark(view)
-        shown = mark.side or mark.far or mark.place in ("within", "pointless")
-        shade = min(int(abs(view.error) / most * _SHADES) + 1, _SHADES)
-        kind = "within" if mark.place == "within" and not mark.side else f"{view.sign}{shade}"
-        words = f"{group_name(view.group)}: {captions.size_words(audit, view)}"
-        return SimpleNamespace(error=signed_points(view.error), kind=kind, open=not shown, words=words)
-
-    return SimpleNamespace(
-        columns=[name(column, 24) for column in named_by],
-        heads=[name(value, 16) for value in values[1]],
-        rows=[(name(first, 16), [cell(first, second) for second in values[1]]) for first in values[0]],
-        of=lens_name(next(iter(cells.values()))) if audit.n_classes > 2 else None,
-    )
 
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:

@@ -172,7 +172,13 @@ def laid_out(
         lines += ["", *block] if block else []
     shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
     parts = {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}
-    return _page(lines, rows, [*doubts, *others], blocks=shown, steps=map(_line, steps), **parts)
+    found = Page("\n".join(map(line, lines)))  # no name of the data is obeyed by a terminal or a log
+    for name, text in parts.items():
+        setattr(found, name, _line(text))
+    found.rows = tuple((name, _line(text)) for name, text in rows)
+    found.notes, found.steps = (tuple(map(_line, each)) for each in ([*doubts, *others], steps))
+    found.blocks = tuple(shown)
+    return found
 
 
 _FIRST = 36  # characters of the first column of a table
@@ -196,27 +202,13 @@ def _columns(table: PageTable) -> list[str]:
     return [*found, *([f"  and {more:,} more: see {table.where}"] if more else [])]
 
 
-def _page(
-    lines: Iterable[str], rows: Iterable[tuple[str, str]], notes: Iterable[str], **parts: Any
-) -> Page:
-    """Return a page; every line of it is one to whatever shows it.
-
-    So no name that comes with the data is obeyed by a terminal or a log.
-    """
-    found = Page("\n".join(map(line, lines)))
-    parts |= {"rows": [(name, _line(text)) for name, text in rows], "notes": map(_line, notes)}
-    for name, part in parts.items():
-        setattr(found, name, _line(part) if isinstance(part, str) else tuple(part))
-    return found
-
-
 def _line(text: str) -> str:
     return line(message(text, _PARAGRAPH))
 
 
-def row(name: str, text: str) -> list[str]:
-    """Return the lines of a row of a table: a name, and a text that may wrap."""
-    return paragraph(text, f"  {name:<10} ", 13)
+def row(name: str, text: str, room: int = 11) -> list[str]:
+    """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
+    return paragraph(text, f"  {name:<{room - 1}} ", room + 2)
 
 
 def paragraph(text: str, first: str = "", indent: int = 0) -> list[str]:

@@ -184,10 +184,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     whole = f"{many(len(parts))} parts of the predictions"
     sides = [side(audit, part) for part in parts]
     high, low = sides.count("too high"), sides.count("too low")
-    if len(parts) <= 1:
-        way = side(audit, view)
-        text = f"{way} on average." if way else "the mean is not shown to be wrong."
-    elif all(audit.story.mark(part).place == "within" for part in parts):
+    if all(audit.story.mark(part).place == "within" for part in parts):
         text = f"every {one} of the predictions is inside the limit."
     elif high and low:
         text = f"shown too high in {many(high)}, too low in {many(low)} of {whole}."
@@ -199,15 +196,13 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
         else:
             text = f"shown {way} in {many(count)} of {whole}."
     else:
-        told = [side(audit, part) for part in halves]
-        names = [f"the {('lower', 'upper')[part.place]} half" for part in halves]
-        ways = [f"{name} {way}" for name, way in zip(names, told, strict=True) if way]
+        half = ("the lower half", "the upper half")
+        ways = [f"{half[part.place]} {told}" for part in halves if (told := side(audit, part))]
         if ways:
             text = f"{', '.join(ways)}, on average."
         elif audit.story.found:
-            way = side(audit, view)
-            few = f"each {one} alone has too few {_unit(audit)} to tell."
-            text = f"{way} overall; {few}" if way else few
+            overall = f"{told} overall; " if (told := side(audit, view)) else ""
+            text = f"{overall}each {one} alone has too few {_unit(audit)} to tell."
         elif any(part.side for part in parts):
             text = f"no error was found, though some intervals of {several} exclude zero."
         else:
@@ -226,9 +221,8 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
         )
         limit = f" Dashed: your limit, {shaded(audit)}." if audit.materiality is not None else ""
         return f"Dots: {several} of the predictions{wrong}. {bars}{boxes}{limit}"
-    each = f"in each {one} of the predictions" if len(parts) > 1 else "in these rows"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
-    return f"Dots: {rate} {each}{wrong}. {bars} Dashed: predicted = observed."
+    return f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
