@@ -237,7 +237,7 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     times: Counter[tuple[str, str]] = Counter()
 
     def case(of: str, name: str, told: str | None = None, bad: bool = True, **more: Any) -> None:
-        """Add a case with what is told of it; one whose name has been given is numbered."""
+        """Add a case with its text; one whose name has been given is numbered."""
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
