@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal
 from typing import Any, TypeVar
+
+import numpy as np
 
 from caltest._visible import shown
 
@@ -309,13 +310,19 @@ def shortest_between(low: float, high: float) -> str:
     if low < high < math.inf:
         for digits in range(1, 17):
             step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
-            text = _positional(float(f"{math.ceil(low / step) * step:.{digits}g}"))
+            text = positional(float(f"{math.ceil(low / step) * step:.{digits}g}"))
             if low <= float(text) < high:
                 return text
-    return _positional(low)
+    return positional(low)
 
 
-def _positional(value: float) -> str:
+def positional(value: float, digits: int | None = None) -> str:
+    """Write a number without an exponent, unless it is very small or large, in few or all digits.
+
+    >>> positional(67.0), positional(12.3456, 4), positional(123456.0, 4), positional(1e-05)
+    ('67', '12.35', '123456', '1e-05')
+    """
     if value and not 1e-4 <= abs(value) < 1e15:
-        return f"{value!r}"
-    return f"{Decimal(repr(value + 0.0)).normalize():f}"
+        return repr(value) if digits is None else f"{value:.{digits}g}"
+    digits = None if float(value).is_integer() else digits
+    return np.format_float_positional(value + 0.0, digits, fractional=False, trim="-")

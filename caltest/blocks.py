@@ -281,8 +281,7 @@ def subsample_of(
     samples: Callable[[int, int], Iterator[Sample]], n_samples: int, grain: int, workers: Workers
 ) -> Rows:
     """Read all rows once, and return those that `subsample` takes of them."""
-    numbers = (np.arange(b.start, b.stop, dtype=np.float64) for b in blocks(n_samples, 2**20))
-    places = subsample(each[:, None] for each in numbers).probs[:, 0].astype(np.intp)
+    places = subsample(n_samples)
     order = np.argsort(places)
     at = partial(_rows_at, samples, places[order])
     found = Rows.joined(list(workers.map(at, runs(n_samples, grain, workers))))

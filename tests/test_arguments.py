@@ -40,7 +40,7 @@ NOT_FOR_USERS = {
     "data.Rows", "data.Sample", "data.subsample",
     "datasets.DigitsPredictions",
     "estimation.Fitted", "estimation.FunctionRisk", "estimation.PlugIn",
-    "files.Stored", "files.can_scan", "files.scan_arrays",
+    "files.Stored", "files.scan_arrays",
     "kernels.fitted", "lenses.Reduction", "nulls.Answer", "nulls.ComponentAnswer", "nulls.Question",
     "nulls.answer_of", "nulls.check_alternative", "nulls.find_null", "nulls.observed_value",
     "nulls.of_calibrated",

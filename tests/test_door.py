@@ -20,7 +20,7 @@ from support import command
 
 from caltest import InputError, _memory
 from caltest.cli._options import load_config
-from caltest.files import can_scan, paths, read, read_with_groups, scan
+from caltest.files import paths, read, read_with_groups, scan
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])
@@ -113,7 +113,6 @@ def test_what_is_no_plain_file_is_refused(tmp_path, make, message, suffix):
         if not (call is scan and suffix == ".npz" and "a block of rows at a time can" in said):
             assert re.search(message, said)
         assert len(said) < 300
-    assert can_scan(path) == (suffix != ".npz" or make is directory)
     assert re.search(f"{message}|is a directory", refused(load_config, path, {}))
 
 
@@ -496,8 +495,3 @@ def test_a_path_that_is_too_long_is_told_so(call):
     for path in ("a" * 5000 + ".csv", Path("a" * 5000 + ".csv")):
         assert "path has 5004 characters, more than" in refused(call, path)
     assert refused(call, "").startswith("'': the path is empty")
-
-
-def test_what_can_be_scanned_is_known_by_text_too():
-    for name in ("d.parquet", "d.npy", "d.csv", "d.npz", ""):
-        assert can_scan(name) == (name not in ("d.npz", ""))

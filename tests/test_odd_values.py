@@ -87,7 +87,6 @@ class Unplaced(type):
         lambda x: caltest.test(PROBS, x),
         lambda x: caltest.audit(PROBS, LABELS, groups=x),
         lambda x: caltest.compare({"a": x, "b": PROBS}, LABELS),
-        lambda x: caltest.data.subsample(x),
         lambda x: caltest.estimate(PROBS, LABELS, lambda p, y: x),
     ],
 )

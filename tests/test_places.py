@@ -11,7 +11,7 @@ from support import command, dirichlet, labels_from
 
 import caltest
 from caltest import InputError, blocks
-from caltest.files import can_scan, read, scan
+from caltest.files import read, scan
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
@@ -63,7 +63,6 @@ def test_the_same_rows_from_everywhere(folder, name, label):
     path = f"{folder}/{name}"
     ways = [read(path, label)]
     if name != "rows.npz":
-        assert can_scan(path)
         ways.append(scan(path, label).load())
         assert [len(each.labels) for each in scan(path, label).samples(1, 3)] == [4096, 808]
     for found in ways:
@@ -131,7 +130,6 @@ def test_file_systems_that_cannot_be_reached(url, message):
     for call in (read, scan):
         with pytest.raises(InputError, match=message):
             call(url)
-    assert can_scan(url) is False
     assert command("test", url).exit_code == 2
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._numbers import counted, leading
+from caltest._numbers import counted, leading, positional
 from caltest._visible import quoted, shown_column, shown_value
 from caltest.auditing.views import Condition, Group, Skipped
 from caltest.data import Sample
@@ -162,16 +162,7 @@ def _ranges(
 def _ends(first: np.ndarray, last: np.ndarray, digits: int) -> list[list[str]]:
     """Write where ranges begin and end, once where that is the same."""
     pairs = zip(first.tolist(), last.tolist(), strict=True)
-    return [[_written(end, digits) for end in dict.fromkeys(pair)] for pair in pairs]
-
-
-def _written(value: float, digits: int) -> str:
-    """Write the end of a range."""
-    if float(value).is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    if 1e-4 <= abs(value) < 1e15:
-        return np.format_float_positional(value, precision=digits, fractional=False, trim="-")
-    return f"{value:.{digits}g}"
+    return [[positional(end, digits) for end in dict.fromkeys(pair)] for pair in pairs]
 
 
 def _grouping(column: str, cells: list[Any], counting: Places | None) -> Grouping:

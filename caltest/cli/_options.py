@@ -270,10 +270,9 @@ class Input:
 
     def rows_or_file(self, rounding: float | None = None) -> tuple[Any, Any]:
         """Return predictions and labels, or a file that can be read a block at a time, and None."""
-        from caltest import files
-
         whole = any(self[name] is not None for name in _WHOLE)
-        if not whole and self["FILE"] is not None and files.can_scan(self["FILE"]):
+        archived = str(self["FILE"]).partition("?")[0].lower().endswith(".npz")
+        if not (whole or archived or self["FILE"] is None):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
         return sample.rows, sample.labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,17 +51,13 @@ class Feature:
         """Return the shortest number, or date, from the first on and below the second, as text."""
         if not self.dates:
             return shortest_between(low, high)
-        units = ("D", "h", "m", "s")
-        texts = [
-            str(np.datetime64(-int(-low // 1), "s").astype(f"datetime64[{unit}]")) for unit in units
-        ]
-        ends = [np.datetime64(text, "s").astype(np.int64) for text in texts]
-        fits = (
-            text
-            for text, end in zip(texts, ends, strict=True)
-            if low <= end <= low or low <= end < high
-        )
-        return next(fits, texts[-1])
+        first = np.datetime64(math.ceil(low), "s")
+        for unit in "Dhms":
+            moment = first.astype(f"datetime64[{unit}]")
+            end = moment.astype("datetime64[s]").astype(np.int64)
+            if end == low or low <= end < high:
+                break
+        return str(moment)
 
     @property
     def varies(self) -> bool:

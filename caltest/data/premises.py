@@ -207,9 +207,7 @@ def functions_of_outcome(
     for name, (fine, coarse) in codes.items():
         for of, (law, outcomes) in known.items():
             own = fine if isinstance(law, Classes) else coarse
-            if (
-                isinstance(law, Classes) and own.max() >= _MANY
-            ):  # numbers, of which only ranges could be classes
+            if isinstance(law, Classes) and own.max() >= _MANY:  # of numbers, ranges could be classes
                 changes = np.count_nonzero(np.diff(outcomes[np.argsort(own)]))
                 if changes >= law.probs.shape[1]:
                     continue

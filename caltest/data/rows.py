@@ -13,7 +13,7 @@ import numpy as np
 
 from caltest._arguments import wrong
 from caltest._numbers import counted
-from caltest._sums import Places
+from caltest._sums import Places, blocks
 from caltest._visible import quoted
 from caltest.data.containers import cells_of, read_table, shape_of
 from caltest.data.features import Features, read_features
@@ -195,13 +195,11 @@ def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
         raise wrong("blocks", length, do)
     moments = [moment_of(each) for each in found.texts]
     if (other := next((k for k, each in enumerate(moments) if each is None), None)) is not None:
-        what = (
-            "clusters holds {found} in {row}, not a date that blocks could hold; write 2024-01-31, or "
-        )
-        row = int(np.flatnonzero(found.codes == other)[0])
-        text = str(found.texts[other]).removesuffix("+00:00")
-        facts: dict[str, Any] = {"found": quoted(text), "row": row}
-        raise InputError(what + "leave out {blocks}.", **facts, blocks=Argument("blocks"))
+        what = "clusters holds {found} in {row}, not a date that blocks could hold"
+        do = "write 2024-01-31, or leave out {blocks}."
+        row, text = int(np.argmax(found.codes == other)), str(found.texts[other])
+        cell = quoted(text.removesuffix("+00:00"))
+        raise InputError(f"{what}; {do}", found=cell, row=row, blocks=Argument("blocks"))
     times, count = np.array(moments, "datetime64[us]"), int(parsed[1])
     hours = (times - _MONDAY) // np.timedelta64(1, "h") // {"h": 1, "d": 24, "w": 168}.get(parsed[2], 1)
     numbers = times.astype("datetime64[M]").astype(int) if parsed[2] == "mo" else hours
@@ -581,29 +579,19 @@ _MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of S
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
-def subsample(parts: Iterable[Array], size: int = SUBSAMPLED) -> Rows:
-    """Return a random sample of the rows of ``parts``, each (rows, m), in random order.
+def subsample(n: int, size: int = SUBSAMPLED) -> Places:
+    """Return the places of a random sample of n rows, in random order.
 
     Which rows these are depends on their places alone: those whose number has the smallest hash value.
-    Where the parts begin does not matter, nothing need be kept but the rows chosen so far, and equal
-    rows are as frequent as among all.
+    Nothing need be kept but the rows chosen so far, and equal rows are as frequent as among all.
     """
-    if not isinstance(parts, Iterable):
-        raise InputError(f"parts is {quoted(parts)}; give arrays of rows.")
-    kept: Array | None = None
-    values, first = np.empty(0, dtype=np.uint64), 1
-    for part in parts:
-        found, probs = np.arange(first, first + len(part), dtype=np.uint64) * _STEP, part
+    values, places = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp)
+    for rows in blocks(n, 2**20):
+        found = np.arange(rows.start + 1, rows.stop + 1, dtype=np.uint64) * _STEP
         for shift, mixer in zip((30, 27), _MIXERS, strict=True):
             found = (found ^ (found >> np.uint64(shift))) * mixer
-        found ^= found >> np.uint64(31)
-        first += len(part)
-        if kept is not None:
-            near = found < values[-1] if len(values) == size else slice(None)
-            found = np.concatenate([values, found[near]])
-            probs = np.concatenate([kept, part[near]])
-        order = np.argsort(found)[:size]
-        values, kept = found[order], probs[order]
-    if kept is None:
-        raise InputError("there is no part; give one array of rows at least.")
-    return Rows(Classes(kept))
+        values = np.append(values, found ^ (found >> np.uint64(31)))
+        places = np.append(places, np.arange(rows.start, rows.stop))
+        order = np.argsort(values)[:size]
+        values, places = values[order], places[order]
+    return places

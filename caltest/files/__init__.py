@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from caltest.files.batches import Stored
-    from caltest.files.reading import can_scan, read, read_with_groups, scan, scan_arrays
+    from caltest.files.reading import read, read_with_groups, scan, scan_arrays
 
-__all__ = ["Stored", "can_scan", "read", "read_with_groups", "scan", "scan_arrays"]
+__all__ = ["Stored", "read", "read_with_groups", "scan", "scan_arrays"]
 
 
 def __getattr__(name: str) -> Any:

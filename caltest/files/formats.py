@@ -465,11 +465,10 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
 def check_array(file: BufferedReader, roles: Roles) -> None:
     """Raise unless a file begins as a single array does, of which no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
-    for name in (
-        name for name in (*roles.groups, *roles.features, roles.weights, *of) if name is not None
-    ):
+    given = (*roles.groups, *roles.features, roles.weights, *of)
+    if named := [name for name in given if name is not None]:
         do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
-        raise InputError(f"an array has no names, so there is no column {quoted(name)}; {do}.")
+        raise InputError(f"an array has no names, so there is no column {quoted(named[0])}; {do}.")
     _check_kind(file, MAGIC, roles)
 
 

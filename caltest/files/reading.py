@@ -237,15 +237,10 @@ def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = Non
     place = paths.located(path)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()
-    paths.check_file(place)
-    suffix = Path(str(place)).suffix
-    if suffix.lower() not in _ARRAYS:
-        do = f"convert the file to {', '.join((*FORMATS, *_ARRAYS))}"
-        raise InputError(f"files that end in {quoted(suffix)} cannot be read; {do}.")
     with paths.opened(place, NUMPY) as file:
         if paths.size_of(file) == 0:
             raise InputError("the file is empty; write it again.")
-        return _ARRAYS[suffix.lower()](file, roles)
+        return _ARRAYS[place.suffix.lower()](file, roles)
 
 
 def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[Any, Any]:
@@ -321,9 +316,7 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
         roles, place = Roles(label, **options), paths.located(path)
         if roles.features:
             raise InputError(f"{Argument('features')} are known of all rows or none; {READ_WHOLE}.")
-        if not (paths.is_folder(place) or paths.is_pattern(place)):
-            paths.check_file(place)
-        if place.suffix.lower() != ".npy":
+        if _is_table(place) or place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:
             check_array(file, roles)
@@ -335,19 +328,15 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
         return StoredArrays(paths.called(path), len(table), table, label, logits=roles.logits)
 
 
-def can_scan(path: str | Path) -> bool:
-    """Return whether an input can be read a block of rows at a time."""
-    if not isinstance(path, str | Path):
-        return False
-    try:
-        place = paths.located(path)
-        return place.suffix.lower() == ".npy" or _is_table(place)
-    except InputError:  # whoever reads it says so
-        return False
-
-
 def _is_table(place: Place) -> bool:
-    return place.suffix.lower() in FORMATS or paths.is_folder(place) or paths.is_pattern(place)
+    """Whether a path leads to a table, and to no array; raise if to no file that can be read."""
+    if place.suffix.lower() in FORMATS or paths.is_folder(place) or paths.is_pattern(place):
+        return True
+    paths.check_file(place)
+    if (suffix := Path(str(place)).suffix).lower() not in _ARRAYS:
+        do = f"convert the file to {', '.join((*FORMATS, *_ARRAYS))}"
+        raise InputError(f"files that end in {quoted(suffix)} cannot be read; {do}.")
+    return False
 
 
 def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:

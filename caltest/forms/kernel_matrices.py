@@ -531,10 +531,9 @@ def fitting_rows(predictions: Rows) -> Rows:
     """Return the rows that bandwidths and features are fitted to: all, or a subsample of very many."""
     if predictions.n_samples <= HELD_UP_TO or predictions.part_of is not None:
         return predictions
-    if predictions.are_alike:
-        return subsample(predictions.probs[rows] for rows in blocks(predictions.n_samples, ROWS))
-    numbers = np.arange(predictions.n_samples, dtype=np.float64)[:, None]
-    return predictions.take(subsample([numbers]).probs[:, 0].astype(np.intp))
+    places = subsample(predictions.n_samples)
+    alone = predictions.are_alike
+    return Rows(predictions.law.take(places)) if alone else predictions.take(places)
 
 
 def chosen(
