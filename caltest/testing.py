@@ -225,7 +225,7 @@ def test(
     _check_possible(chosen, clustered, tolerant, sampling_rates)
     exact = isinstance(chosen, nulls.MonteCarlo)
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
-    searched = features is not None or getattr(probs, "features", None) is not None
+    searched = features is not None or (isinstance(probs, Rows) and probs.features is not None)
     usual = "feature_scan" if searched and not tolerant else usual
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)

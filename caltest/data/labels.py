@@ -302,7 +302,7 @@ def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
     """Return the column of a class that is named or numbered as labels are."""
     number = whole_number(which)
     try:
-        cell = which if number is None or abs(number) >= 2**63 else number
+        cell = which if number is None else number
         return int(column_indices(read_table([cell], "labels"), m, classes)[0][0])
     except InputError as error:
         known = f"the classes are {listed(classes or ())}"

@@ -175,11 +175,6 @@ class _Lines(NamedTuple):
             return self.line + len((self.text[:position] + b".").splitlines()) - 1
         return self.line + self.text.count(b"\n", 0, position)
 
-    def after(self, position: int) -> _Lines:
-        """Return the lines from a byte of the text on, where a line begins."""
-        line = self.line_at(position)
-        return _Lines(self.start + position, line, self.text[position:], self.masked[position:])
-
 
 def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
     """Yield blocks of whole rows: a line break within quotes does not end a row of CSV."""
@@ -239,7 +234,8 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
             names = [name or f"Unnamed: {k}" for k, name in enumerate(names)]
             chosen = set(wanted(names))
             kinds = {name: set() for name in names if name in chosen}
-            lines = lines.after(header.end())
+            end, (start, _, text, masked) = header.end(), lines
+            lines = _Lines(start + end, lines.line_at(end), text[end:], masked[end:])
         if not lines.text.strip(b"\r\n"):
             continue
         as_text = {name: pa.string() for name, seen in kinds.items() if pa.string() in seen}
