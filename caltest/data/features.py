@@ -143,7 +143,7 @@ def read_features(
     found = Features(tuple(every)).take(slice(None) if counting is None else counting)
     kept = tuple(each for each in found.columns if each.varies)
     if not kept:
-        do = "give columns that tell rows apart"
+        do = "give columns whose values differ"
         raise InputError(f"every column of features has one value in all rows; {do}.")
     if same := [each.name for each in found.columns if not each.varies]:
         notes.append(f"Left out of features, as all rows have one value: {listed(same)}.")

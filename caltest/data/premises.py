@@ -198,7 +198,7 @@ def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
 def functions_of_outcome(
     codes: Mapping[str, tuple[Places, Places]], sample: Sample, what: str, left: str
 ) -> dict[str, Premise]:
-    """Return what is said of columns that are functions of the outcome, by name.
+    """Return a premise for each column that is a function of the outcome, by name.
 
     ``codes`` are those of each column, for classes and, of fewer values, for numbers; ``what`` the
     argument that they were given as, and ``left`` what comes of it.

@@ -406,7 +406,7 @@ class ResultDisplay(Display):
     """A picture of a result of this package."""
 
     result: Any
-    #: The kinds of results that it shows, as :class:`OneOf` takes them, and what to do for others.
+    #: The kinds of results that it shows, as ``OneOf`` takes them, and what to do for others.
     shows: ClassVar[tuple[str, str]]
 
     def __post_init__(self) -> None:
