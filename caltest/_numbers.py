@@ -305,7 +305,7 @@ def shortest_between(low: float, high: float) -> str:
     """Write the shortest number from ``low`` on and below ``high``; the first itself if there is none.
 
     >>> shortest_between(67.0, 68.0), shortest_between(0.1234, 0.1299), shortest_between(0.5, 0.5)
-    ('67', '0.13', '0.5')
+    ('67', '0.124', '0.5')
     """
     if low < high < math.inf:
         for digits in range(1, 17):
