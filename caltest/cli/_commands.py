@@ -523,7 +523,21 @@ def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
             value = cells.getvalue()
         for one in map(str, value if isinstance(value, tuple) else (value,)):
             words += [f"--{each}={one}"] if one.startswith("-") else [f"--{each}", one]
-    return " ".join(visible(shlex.quote(word)) for word in words)
+    return " ".join(map(_quoted, words))
+
+
+def _quoted(word: str) -> str:
+    r"""Quote a word for the shell; one in which something hides, as bash and zsh escape it.
+
+    >>> print(_quoted("my file.csv"), _quoted("x\n::error::"))
+    'my file.csv' $'x\U0000000a::error::'
+    """
+    plain = shlex.quote(word)
+    if visible(plain) == plain:
+        return plain
+    hidden = (each in "\\'" or visible(each) != each for each in word)
+    escaped = (f"\\U{ord(each):08x}" if how else each for each, how in zip(word, hidden, strict=True))
+    return f"$'{''.join(escaped)}'"
 
 
 # ------------------------------------------------------------------ list
