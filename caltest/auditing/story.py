@@ -55,8 +55,8 @@ def tell(audit: Audit) -> Story:
         held = [each for each in means if each.of.holds(subject.of)]
         held = [each for each in held if each.far or not subject.far]
         whole = max(held, key=lambda each: each.of.rows, default=None)
-        others = [each for each in means if each is not whole and _opposes(each, subject)]
-        opposite = others[0] if others else None
+        others = (each for each in means if each is not whole and _opposes(each, subject))
+        opposite = next(others, None)
     settled = ("beyond", "may be beyond")
     wholes = [each for each in every if each.part is None and each.place not in settled]
     open_ = [each for each in wholes if each.of.inside is False]

@@ -100,12 +100,9 @@ def _subject(audit: Audit) -> View | None:
     lead = None if story.subject is None else story.subject.of
     if isinstance(lead, View) and lead.low is not None:
         return lead
-    if story.found:
-        found = [check.view.key for check in audit.found]
-        strongest = [view for key in found for view in events if view.key == key]
-        whole = [view for view in strongest if view.group is None]
-        if strongest:
-            return (whole or strongest)[0]
+    found = [check.view.key for check in audit.found]
+    if strongest := [view for key in found for view in events if view.key == key]:
+        return next((view for view in strongest if view.group is None), strongest[0])
     whole = [view for view in events if view.group is None]
     if story.unsettled and not audit.n_classes:
         lens = story.unsettled[0].of.lens
@@ -272,11 +269,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
 
     def row(called: str, of: View | Part) -> SimpleNamespace:
         """Lay out a slice; ``bar``: the low end of all together, the estimate and the high end."""
-        (low, high), (stated, seen), marked = (
-            ends(of, of.low or 0.0, of.high or 0.0),
-            rates(of),
-            mark(of),
-        )
+        low, high = ends(of, of.low or 0.0, of.high or 0.0)
+        (stated, seen), marked = rates(of), mark(of)
         value = of.error or 0.0
         if as_ratio:
             value = stated / seen if seen else high
@@ -427,16 +421,10 @@ def _sized(of: Sized, audit: Audit, **more: Any) -> SimpleNamespace:
 
 
 def _view_row(view: View, audit: Audit) -> SimpleNamespace:
-    side, least = captions.side(audit, view), captions.at_least(view)
-    found = view.key in audit.wrong_views
-    more = {
-        "adjusted": pvalue(view.adjusted_pvalue, audit.alpha),
-        "side": side,
-        "at_least": least,
-        "settled": settled(audit, view),
-        "found": found,
-    }
-    return _sized(view, audit, name=named(view, audit), **more)
+    more = {"name": named(view, audit), "settled": settled(audit, view)}
+    more |= {"side": captions.side(audit, view), "at_least": captions.at_least(view)}
+    adjusted, found = pvalue(view.adjusted_pvalue, audit.alpha), view.key in audit.wrong_views
+    return _sized(view, audit, adjusted=adjusted, found=found, **more)
 
 
 def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:

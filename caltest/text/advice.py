@@ -181,13 +181,9 @@ def _remedy(audit: Audit, facts: Facts) -> str:
         after = "about 0" if facts["about 0"] else sizes.estimated(best.after)
         error = about_points(best.after_se, "point")
         brings += f" from {sizes.estimated(best.before)} to {after} (standard error {error})"
-    alone = (
-        f" for that {_noun(audit)} alone"
-        if facts["group"]
-        else " the whole model"
-        if facts["all"]
-        else ""
-    )
+    alone = " the whole model" if facts["all"] else ""
+    if facts["group"]:
+        alone = f" for that {_noun(audit)} alone"
     do, tried = f"recalibrate{alone} on held-out rows by {name}.", _tried(facts)
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."

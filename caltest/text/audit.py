@@ -404,11 +404,9 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
-    places = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
-    by_text = {text: list[Finding]() for text in (*places.values(), "Also wrong on average")}
-    for each in also:
-        by_text[places.get(each.place, "Also wrong on average")].append(each)
-    for text, some in by_text.items():
+    texts = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
+    for place, text in (texts | {"": "Also wrong on average"}).items():
+        some = [each for each in also if place == (each.place if each.far else "")]
         names = [sizes.whole_name(each.of, audit) for each in some[:_MOST_TOLD]]
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
@@ -449,18 +447,11 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
     """Say which other entries of vectors are found to be wrong, and which go together wrongly."""
     own = within(view.lens)[0]
     named = dict.fromkeys(each.view.key for each in audit.found)
-    others = [each for each in audit.views if each.key in named and each.key != view.key]
-    others = [
-        each
-        for each in others
-        if words.kind_of(each.lens) == "pair"
-        or (each.group is None and (within(each.lens)[0] or own) != own)
-    ]
-    told = [
-        f"{subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}"
-        for each in others
-        if (ways := tends(audit, each))
-    ]
+    told = []
+    for each in (each for each in audit.views if each.key in named and each.key != view.key):
+        other = each.group is None and (within(each.lens)[0] or own) != own
+        if (other or words.kind_of(each.lens) == "pair") and (ways := tends(audit, each)):
+            told.append(f"{subject(each).removeprefix('the predicted ')} are {' and '.join(ways)}")
     if told:
         yield f"Also found: {words.listed(told)}."
 
@@ -480,12 +471,8 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     )
     views = [each for each in audit.views if each.low is not None]
     largest = max(views, key=lambda each: abs(each.error))
-    told = sizes.means(largest)
-    yield (
-        f"The largest error, as estimated, is that of {sizes.whole_name(largest, audit)}: {told}."
-        if several
-        else f"{capital(told)}."
-    )
+    of = f"the largest error, as estimated, is that of {sizes.whole_name(largest, audit)}: "
+    yield capital(f"{of * several}{sizes.means(largest)}.")
     if audit.features:
         yield (
             f"{counted(audit.n_slices, 'slice')} by features {'were' if audit.n_slices > 1 else 'was'} "
@@ -617,10 +604,8 @@ def finding(check: Check, audit: Audit) -> str:
 
 _ROWS = 6  # of the table: a page is to fit on a screen
 IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
-_NARROWEST, _FEWEST = (
-    16,
-    12,
-)  # characters of a view's name there, before columns are left out, and at least
+_NARROWEST = 16  # characters of a view's name there, before columns are left out,
+_FEWEST = 12  # … and at least
 _SKIPPED = 3  # lines
 
 
@@ -686,19 +671,20 @@ def _table(audit: Audit) -> list[str]:
     if not (views := leading(sized, _ROWS)):
         return []
     sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit)
+
+    def ends(low: float | None, high: float | None) -> str:
+        return " to ".join(outward_points(low or 0.0, high or 0.0))
+
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
         "predicted": [percents(*sizes.rates(view), 1)[0] for view in views],
         "observed": [sizes.bracketed(percents(*sizes.rates(view), 1)[1], view) for view in views],
         "error": [signed_points(v.error or 0.0, v.low or 0.0, v.high or 0.0) for v in views],
-        f"all: {sure}": [" to ".join(outward_points(v.low or 0.0, v.high or 0.0)) for v in views],
+        f"all: {sure}": [ends(v.low, v.high) for v in views],
     }
-    own = [
-        "" if isinstance(v, Slice) else " to ".join(outward_points(v.own_low or 0.0, v.own_high or 0.0))
-        for v in views
-    ]
     if audit.limit:
-        columns[f"alone: {alone}"] = own
+        own = ("" if isinstance(v, Slice) else ends(v.own_low, v.own_high) for v in views)
+        columns[f"alone: {alone}"] = list(own)
         within_what = "the limit" if audit.materiality and audit.materiality_ratio else limit(audit)
         columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
     else:
@@ -707,10 +693,7 @@ def _table(audit: Audit) -> list[str]:
     one = len({view.lens for view in views}) == 1  # then only rows differ
     full = [len(words.narrow_name(view, width(), rows_alone=one)) for view in views]
     least = min(max(full), _NARROWEST)
-    for head, few in (
-        (f"alone: {alone}", least),
-        (f"all: {sure}", min(least, _FEWEST)),
-    ):  # no room for all
+    for head, few in {f"alone: {alone}": least, f"all: {sure}": min(least, _FEWEST)}.items():
         if head in widths and width() - 2 - sum(widths.values()) - 2 * len(widths) < few:
             del widths[head]
     room = max(_FEWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))

@@ -223,22 +223,20 @@ def about(count: int) -> str:
     return f"about {math.ceil(count / step) * step:,}"
 
 
-#: Where a mean error stands against the limit, in a table; see ``caltest.auditing.story``.
+#: Where a mean error stands against the limit, in a table, if not by its name in the story.
 PLACES = {
-    "beyond": "beyond",
     "likely": "likely beyond",
-    "within": "within",
     "pointless": "limit above the rate",
-    "may be beyond": "may be beyond",
     "estimated": "beyond as estimated",
     "follow-up": "not followed long enough",
     "never": "no number of rows would show it",
     "close": "close to the limit",
-    "": "",
 }
 
 
 def settled(audit: Audit, of: View | Rest) -> str:
     """Return whether a mean is shown to be within the limit, and if not, what would show it."""
     place = audit.story.mark(of).place
-    return f"needs {about(of.rows_needed or 0)} such rows" if place == "few" else PLACES[place]
+    return (
+        f"needs {about(of.rows_needed or 0)} such rows" if place == "few" else PLACES.get(place, place)
+    )

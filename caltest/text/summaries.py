@@ -494,28 +494,18 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     if state.mode == "change":
         odds = tuple((k, text.removesuffix(" to 1")) for k, text in odds if k >= 0.0)
     marks = [GRID, Mark("line", "threshold", (x.low, x.high), (goal, goal))]
-    marks += [
-        Mark("line", "line", ends, logs),
-        *told_apart(alarm, [goal] * len(alarm), [True] * len(alarm)),
-    ]
+    marks.append(Mark("line", "line", ends, logs))
+    marks += told_apart(alarm, [goal] * len(alarm), [True] * len(alarm))
     what = "odds against the model" if state.mode == "ever" else "change score"
-    found = [
-        (
-            "Evidence after every batch, and the alarm (dashed)",
-            Picture(marks, x, Axis(low, high, odds), "rows so far", what),
-        )
-    ]
+    picture = Picture(marks, x, Axis(low, high, odds), "rows so far", what)
+    found = [("Evidence after every batch, and the alarm (dashed)", picture)]
     if not state.evidence:
         return found
     error, *limits = np.array([(e.predicted - e.observed, e.low, e.high) for e in state.periods]).T
-    y, bad = (
-        pictures.axis_of_points(1.1 * min(limits[0]), 1.1 * max(limits[1])),
-        limits[0] * limits[1] > 0.0,
-    )
+    y = pictures.axis_of_points(1.1 * min(limits[0]), 1.1 * max(limits[1]))
+    bad = limits[0] * limits[1] > 0.0
     marks = [GRID, Mark("line", "zero", (x.low, x.high), (0.0, 0.0))]
-    marks += told_apart(ends[1:], limits[0], bad, "intervals", limits[1]) + told_apart(
-        ends[1:], error, bad
-    )
+    marks += pictures.with_intervals(ends[1:], error, limits[0], limits[1], bad)
     unit = "events per 100 rows" if state.evidence[0].kind == "count" else "points"
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
     title = (
@@ -528,9 +518,8 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
 def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
     """Return reliability of the first rows and of the latest; of ranks, shares of outcomes."""
     ranks, marks, values = state.n_classes is None, [GRID], [0.0]
-    series = [("thin", worst.first), ("line", worst.latest)][
-        : 2 - np.array_equal(worst.first, worst.latest)
-    ]
+    series = [("thin", worst.first), ("line", worst.latest)]
+    series = series[: 2 - np.array_equal(worst.first, worst.latest)]
     drawn, areas = [], list[Mark]()
     for _, (rows, stated, seen) in ((style, bins.T) for style, bins in series):
         count = np.full(len(rows), round(rows.sum())) if ranks else rows.astype(int)

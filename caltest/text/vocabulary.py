@@ -73,15 +73,10 @@ def posterior_size(of: PosteriorSize) -> str:
 
 def posterior_rows(audit: Audit) -> list[tuple[str, PosteriorSize, str, str]]:
     """Return a table of parameters and pairs: name, whose size, the size in words, adjusted p-value."""
-    return [
-        (
-            " and ".join(map(shown_column, of.names)),
-            of,
-            posterior_size(of),
-            pvalue(of.adjusted, audit.alpha),
-        )
-        for of in audit.posterior[:_LISTED]
-    ]
+    listed = audit.posterior[:_LISTED]
+    names = (" and ".join(map(shown_column, of.names)) for of in listed)
+    ps = (pvalue(of.adjusted, audit.alpha) for of in listed)
+    return list(zip(names, listed, map(posterior_size, listed), ps, strict=True))
 
 
 #: What stands above that table.
@@ -301,11 +296,8 @@ def made_by(audit: Audit, group: Group) -> str:
 
 def short_name(view: View) -> str:
     """Return what is looked at, as a table has it: "80% interval", "risk by 1"."""
-    return (
-        risk_name(view, named=False)
-        if kind_of(view.lens) == "until"
-        else lens_name(view).removeprefix("the ")
-    )
+    risk = kind_of(view.lens) == "until"
+    return risk_name(view, named=False) if risk else lens_name(view).removeprefix("the ")
 
 
 def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
