@@ -192,12 +192,10 @@ def _columns(table: PageTable) -> list[str]:
     widths[0] = min(widths[0], _FIRST)
     while sum(widths) + 2 * len(widths) > width() and len(widths) > 2:
         del widths[-1]
-    found = [
-        "  ".join(
-            ["", *(f"{shortened(x, w):{w}}" for x, w in zip(each, widths, strict=False))]
-        ).rstrip()
-        for each in lines
-    ]
+    found = list[str]()
+    for each in lines:
+        cells = (f"  {shortened(cell, w):{w}}" for cell, w in zip(each, widths, strict=False))
+        found.append("".join(cells).rstrip())
     more = len(table.rows) - len(rows)
     return [*found, *([f"  and {more:,} more: see {table.where}"] if more else [])]
 

@@ -190,11 +190,8 @@ def _undecided(audit: Audit) -> str:
     """Return what is not settled, and why, where no error was found."""
     story, own = audit.story, limit(audit)
     texts = [_WITHHELD[each.name] for each in audit.withheld]
-    beyond = [each for each in story.marks.values() if each.place == "may be beyond"]
-    texts += [
-        f"the error of {sizes.whole_name(each.of, audit)} may be beyond your limit"
-        for each in beyond[:1]
-    ]
+    beyond = [each.of for each in story.marks.values() if each.place == "may be beyond"][:1]
+    texts += [f"the error of {sizes.whole_name(of, audit)} may be beyond your limit" for of in beyond]
     texts += [f"{each.what} could not be checked" for each in story.dropped]
     by_place = _by_place(story)
     stuck = [*by_place["close"], *by_place["estimated"], *by_place["follow-up"]]
@@ -338,8 +335,6 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
             yield _worst_part(view, part)
     if (proved := at_least(view, audit)) and not halves and lead.kind != "mean":
         yield proved
-    if tends(audit, view) and not any(each.kind == "mean" for each in audit.story.named):
-        yield "No single interval or quantile is shown to be wrong."
 
 
 def _sizes(view: View, audit: Audit, lead: Finding) -> str:
@@ -572,8 +567,8 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
         name = f"{words.group_name(told.group)}, among {counted(audit.n_slices, 'slice')}"
         rows.append((name, f"adjusted p = {p(told.adjusted_pvalue)}"))
     for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
-        group, narrow = words.group_name(check.view.group), words.narrow_name(check.view, 60)
-        of = group if audit.n_classes == 2 else narrow
+        of = words.group_name(check.view.group)
+        of = of if audit.n_classes == 2 else words.narrow_name(check.view, 60)
         name = f"{words.begun(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     return tuple(rows)
@@ -586,16 +581,14 @@ def evidence_note(audit: Audit) -> str:
 
 def finding(check: Check, audit: Audit) -> str:
     """Return what one check found, as a sentence."""
-    view, parts = check.view, []
+    view, text = check.view, "wrong, in a direction that this check does not show"
     if view.error is not None:
-        parts.append(f"{sizes.means(view)}, {sizes.interval(view, audit)}")
+        text = f"{sizes.means(view)}, {sizes.interval(view, audit)}"
     elif view.shape:
-        parts.append(words.TENDS[view.shape])
-    else:
-        parts.append("wrong, in a direction that this check does not show")
+        text = words.TENDS[view.shape]
     name = words.view_name(view)
     return (
-        f"{words.begun(name)} ({counted(view.rows, 'row')}): {'; '.join(parts)} "
+        f"{words.begun(name)} ({counted(view.rows, 'row')}): {text} "
         f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
 
