@@ -100,7 +100,7 @@ def _subject(audit: Audit) -> View | None:
     lead = None if story.subject is None else story.subject.of
     if isinstance(lead, View) and lead.low is not None:
         return lead
-    found = [check.view.key for check in audit.found]
+    found = [check.view.key for check in audit.found if story.found]
     if strongest := [view for key in found for view in events if view.key == key]:
         return next((view for view in strongest if view.group is None), strongest[0])
     whole = [view for view in events if view.group is None]

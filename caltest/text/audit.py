@@ -399,9 +399,11 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     elif story.alone:
         yield "No error was found in the other groups."
     also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
-    texts = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
-    for place, text in (texts | {"": "Also wrong on average"}).items():
-        some = [each for each in also if place == (each.place if each.far else "")]
+    places = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
+    by_text = {text: list[Finding]() for text in (*places.values(), "Also wrong on average")}
+    for each in also:
+        by_text[places.get(each.place, "Also wrong on average")].append(each)
+    for text, some in by_text.items():
         names = [sizes.whole_name(each.of, audit) for each in some[:_MOST_TOLD]]
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
