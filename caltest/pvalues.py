@@ -242,24 +242,6 @@ def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> t
     )
 
 
-def evidence_beside(values: Array, others: Array, resolution: float) -> Array:
-    """Return the evidence of others (1 + B, M) as if each were a value of a column (1 + B,).
-
-    Of one side, "greater": a column is the largest of several, whose evidence is the largest of theirs.
-    """
-    mean, deviation, skewness = _standard(values[np.isfinite(values)])
-    margin = TIE_TOLERANCE * float(np.abs(values).max()) + resolution
-    if deviation <= margin:
-        return np.zeros(others.shape)
-
-    def of(some: Array) -> Array:
-        return _of_normal(_nearly_normal((some - mean) / deviation, np.asarray(skewness)), "greater")
-
-    rows, lowered = of(values), others.copy()
-    lowered[0] -= margin
-    return _tempered(of(lowered), rows, np.isfinite(others))
-
-
 def _column(values: Array, alternative: Alternative, resolution: float) -> Array:
     finite = np.isfinite(values)
     margin = TIE_TOLERANCE * float(np.abs(values[finite]).max(initial=0.0)) + resolution

@@ -385,7 +385,9 @@ def audit(
         ]
         views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
-        listed = slices.named(scans, plan, trial, found, resolutions, options) if scans else []
+        listed = []
+        if scans:
+            listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))

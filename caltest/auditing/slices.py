@@ -19,7 +19,7 @@ from caltest._sums import Array, Mask, Places
 from caltest.auditing.draws import Answers, columns_of_looks
 from caltest.auditing.limits import Goal, quickest
 from caltest.auditing.options import Options
-from caltest.auditing.plan import MEAN, Look, Plan
+from caltest.auditing.plan import Look, Plan
 from caltest.auditing.sizes import Sizes
 from caltest.auditing.views import Bin, ByFeature, Condition, Group, Slice
 from caltest.bounds.intervals import LARGEST_LEVEL
@@ -27,7 +27,7 @@ from caltest.clusters import Clusters, folds_of
 from caltest.forms.features import KernelRidge, foretold
 from caltest.lenses import within
 from caltest.nulls.base import Trial
-from caltest.pvalues import StepDown, evidence_beside, evidence_of_draws, of_exchangeable
+from caltest.pvalues import Alternative, StepDown, evidence_of_draws, of_exchangeable
 from caltest.resampling import Column, Draws, draws_of_signs
 from caltest.statistics.features import FeatureScan, columns_of
 
@@ -110,55 +110,50 @@ def named(
     plan: Plan,
     trial: Trial,
     found: Answers,
-    resolutions: Array,
+    how: tuple[Sequence[Alternative], Array],
     options: Options,
 ) -> list[Named]:
     """Name slices by step-down maxima over these and all other checks, on the same draws.
 
-    Of several completions of censored times there is one p-value for all.
+    ``how`` says which values of every check count, and how far rounding may move them. Of several
+    completions of censored times there is one p-value for all.
     """
     some, values = [each for each in some if found.adjusted[each.place] <= options.alpha], found.table
     completed = tuple(trial.rows.law.completed_anew())
     if not some or values is None or (completed and trial.rows.clusters is not None):
         return []
-    scans, hypotheses = {each.place for each in some}, plan.hypotheses[: values.shape[1]]
-    others = [h for h in range(values.shape[1]) if h not in scans]
-    sides = [
-        hypotheses[h][1].alternatives[0] if h < len(hypotheses) else MEAN.alternatives[0]
-        for h in others
-    ]
+    count, scans = values.shape[1], [each.place for each in some]
+    sides, resolutions = how[0][:count], how[1][:count]
     every = [(each, *_roots(each, trial, _MOST_NAMED // len(some))) for each in some]
 
     def together(values: Array, sizes: Iterable[Array]) -> Array:
-        beside = [evidence_of_draws(values[:, others], sides, resolutions[others])]
-        for each, own in zip(some, sizes, strict=True):
-            beside.append(evidence_beside(values[:, each.place], own, float(resolutions[each.place])))
-        evidence = np.nan_to_num(np.hstack(beside), nan=0.0)
+        known = np.nan_to_num(evidence_of_draws(values, sides, resolutions), nan=0.0)
+        beside = [np.delete(known, scans, axis=1)]
+        for place, own in zip(scans, sizes, strict=True):  # as if each were the largest of its draw
+            order = np.argsort(values[:, place], kind="stable")
+            beside.append(np.interp(own, values[order, place], known[order, place]))
+        evidence = np.hstack(beside)
         test = StepDown.of(evidence[0])
-        return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)[len(others) :]
+        return test.pvalues(test.count(evidence[1:]), len(evidence) - 1)[count - len(scans) :]
 
     adjusted = together(values, [sizes for *_, sizes in every])
     if completed:
-        columns = columns_of_looks(hypotheses, options.seed)
-        anew = [adjusted]
+        columns, anew = columns_of_looks(plan.hypotheses[:count], options.seed), [adjusted]
         for labels in completed:
-            of_first = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
-            sizes = [
-                np.vstack(
-                    [each.form.among(chosen).of_labels(each.column.outcomes(labels[None])), x[1:]]
-                )
-                for each, _, chosen, x in every
-            ]
-            anew.append(together(np.vstack([of_first, values[1:]]), sizes))
+            own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
+            seen = [each.column.outcomes(labels[None]) for each in some]
+            pairs = zip(every, seen, strict=True)
+            sizes = [np.vstack([x[0].form.among(x[2]).of_labels(y), x[3][1:]]) for x, y in pairs]
+            anew.append(together(np.vstack([own, values[1:]]), sizes))
         share = 1.0 + any(look.scope.censored for look in plan.looks)
         adjusted = np.minimum(share * np.apply_along_axis(of_exchangeable, 0, np.array(anew)), 1.0)
     listed, start = list[Named](), 0
-    for each, own, chosen, _ in every:
+    for each, roots, chosen, _ in every:
         alone = found.adjusted[each.place]  # by another correction, or confirmed in few clusters
         ps = np.maximum(adjusted[start : start + len(chosen)], alone)
         start += len(chosen) + 1  # the last is of all that were not chosen
         both = zip(chosen.tolist(), ps.tolist(), strict=True)
-        listed += [Named(each, k, float(own[k]), p) for k, p in both if p <= options.alpha]
+        listed += [Named(each, k, float(roots[k]), p) for k, p in both if p <= options.alpha]
     return listed
 
 

@@ -103,28 +103,24 @@ class Bins:
             return name, "=", "(missing)"
         if self.names:
             return name, "=", self.names[first]
-        over, upper = self._bounds(first, end)
-        if over == upper:
-            return name, "=", over
-        if not upper:
-            return name, "over", over
-        return (name, "over", f"{over} and at most {upper}") if over else (name, "at most", upper)
-
-    def _bounds(self, first: int, end: int) -> tuple[str, str]:
-        """Write the bounds of some bins of numbers: "" without one, and a single value twice."""
         (least, _), (_, most), write = self.ends[first], self.ends[end - 1], self.column.written
         if least == most:
-            return (write(least, least),) * 2
+            return name, "=", write(least, least)
         over = write(self.ends[first - 1][1], least) if first else ""
-        return over, write(most, self.ends[end][0]) if end < len(self.ends) else ""
+        if end == k:
+            return name, "over", over
+        upper = write(most, self.ends[end][0])
+        return (name, "over", f"{over} and at most {upper}") if over else (name, "at most", upper)
 
     def called(self, k: int) -> str:
         """Name one bin: "at most 31", "31 to 45", "over 45", "north"."""
-        over, upper = self._bounds(k, k + 1) if k < len(self.ends) else ("", "")
-        if over and upper and over != upper:
-            return f"{over} to {upper}"
         _, relation, value = self.condition(k, k + 1)
-        return value if relation == "=" else f"{relation} {value}"
+        over, between, upper = value.partition(" and at most ")
+        return (
+            f"{over} to {upper}"
+            if between
+            else f"{'' if relation == '=' else relation} {value}".strip()
+        )
 
 
 def _pairs(spans: list[tuple[int, int]]) -> Places:
