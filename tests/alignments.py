@@ -18,7 +18,7 @@ from scipy import stats
 import caltest
 from caltest import ReliabilityDisplay
 from caltest.data import sample
-from caltest.plots import CumulativeDisplay, PITDisplay, SurvivalDisplay
+from caltest.plots import PITDisplay, SurvivalDisplay
 from caltest.predictive import (
     Distribution,
     Ensemble,
@@ -144,9 +144,6 @@ CALLS = {
     "display of a model": lambda probs, labels, weights: ReliabilityDisplay.from_estimator(
         _MODEL, probs, labels, weights=weights, lens="top_label", **_FEW
     ).panels[0].observed.tolist(),
-    "cumulative differences": lambda p, events, weights: CumulativeDisplay.from_predictions(
-        p, events, weights=weights, **_FEW
-    ).differences.tolist(),
     "ranks": lambda mean, spread, y, weights: PITDisplay.from_predictions(
         Normal(mean, spread), y, weights=weights, **_FEW
     ).values.tolist(),

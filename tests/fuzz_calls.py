@@ -88,11 +88,6 @@ ON_DATA: Mapping[str, Options] = {
         "curve": words("binned", "smooth", "isotonic", "corp"), "confidence": values.fractions,
         **_LENS, **_CHEAP,
     },
-    "caltest.plots.CumulativeDisplay.from_predictions": {
-        "confidence": values.fractions,
-        **_LENS,
-        **_CHEAP,
-    },
     "caltest.data.sample": {},
     "caltest.files.scan_arrays": {},
     "(lambda p, y, **k: caltest.test(caltest.files.scan_arrays(p, y), None, **k))": _TEST,

@@ -35,7 +35,7 @@ NOT_FOR_USERS = {
     "Audit", "AuditPlan", "CalibrationResult", "Comparison", "MonitorState", "Recalibration",
     "ReliabilityDisplay", "Scorer", "bounds.Certificate", "bounds.MiscalibrationBounds",
     "estimation.SquaredErrorEstimate", "planning.PowerResult", "planning.SampleSizeResult",
-    "plots.CumulativeDisplay", "plots.PITDisplay", "plots.SurvivalDisplay",
+    "plots.PITDisplay", "plots.SurvivalDisplay",
     "binning.ConsistencyBand", "binning.share_bands",
     "data.Rows", "data.Sample", "data.subsample",
     "datasets.DigitsPredictions",
@@ -178,7 +178,6 @@ OWN = {
     "estimate_squared_error": {"probs": "TWO.copy()", "labels": "BINARY.copy()"},
     "miscalibration_bounds": {"probs": "TWO.copy()", "labels": "BINARY.copy()"},
     "bounds.miscalibration_bounds": {"confidence": "0.5"},
-    "plots.CumulativeDisplay.from_estimator": {"model": "Classifier()"},
     "ReliabilityDisplay.from_estimator": {"model": "Classifier()"},
 }
 #: What is not required, and costs time.

@@ -79,10 +79,9 @@ TAKES = {
     "clusters": _TESTS | {"plan"},
     "sampling_rates": _TESTS | {"bin_table"},
 }
-for display in ("ReliabilityDisplay", "CumulativeDisplay"):
-    for method in ("from_predictions", "from_estimator"):
-        TAKES["weights"].add(f"{display}.{method}")
-        TAKES["sampling_rates"].add(f"{display}.{method}")
+for method in ("from_predictions", "from_estimator"):
+    TAKES["weights"].add(f"ReliabilityDisplay.{method}")
+    TAKES["sampling_rates"].add(f"ReliabilityDisplay.{method}")
 
 
 def test_every_public_function_of_rows_is_here():
@@ -185,7 +184,6 @@ OF_ROWS = {
     "fit": lambda rows, labels: caltest.estimation.HistogramBinning(2).fit(rows, labels),
     "recalibration": caltest.recalibration,
     "reliability": caltest.ReliabilityDisplay.from_predictions,
-    "cumulative": caltest.plots.CumulativeDisplay.from_predictions,
 }
 CARRIED = {
     "weights": ("takes no weights, and these rows have some", [*OF_ROWS][:4]),
@@ -215,11 +213,10 @@ def test_rows_kept_are_what_tables_and_pictures_are_about():
     rates = {"sampling_rates": {0: 0.5}}
     table, expected = caltest.bin_table(PROBS, LABELS, **rates), caltest.bin_table(kept, LABELS)
     assert table.to_numpy(float) == pytest.approx(expected.to_numpy(float), nan_ok=True)
-    for display in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
-        drawn = display.from_predictions(PROBS, LABELS, rng=0, n_resamples=99, **rates)
-        plain = display.from_predictions(kept, LABELS, rng=0, n_resamples=99)
-        one, other = ((x.panels[0] if hasattr(x, "panels") else x) for x in (drawn, plain))
-        assert one.result.pvalue == other.result.pvalue
-        assert one.title == f"{other.title}, rows kept"
-        texts = [each.get_text() for each in drawn.figure_.findobj(lambda x: hasattr(x, "get_text"))]
-        assert any("rows kept" in " ".join(each.split()) for each in texts)
+    draw = caltest.ReliabilityDisplay.from_predictions
+    drawn = draw(PROBS, LABELS, rng=0, n_resamples=99, **rates)
+    one, other = drawn.panels[0], draw(kept, LABELS, rng=0, n_resamples=99).panels[0]
+    assert one.result.pvalue == other.result.pvalue
+    assert one.title == f"{other.title}, rows kept"
+    texts = [each.get_text() for each in drawn.figure_.findobj(lambda x: hasattr(x, "get_text"))]
+    assert any("rows kept" in " ".join(each.split()) for each in texts)

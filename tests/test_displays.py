@@ -50,9 +50,6 @@ DISPLAYS = {
         for name in ("AuditDisplay", "BoundsDisplay", "ComparisonDisplay",
                      "MonitorDisplay", "NullDisplay", "PowerDisplay")
     },
-    "CumulativeDisplay": lambda **ax: caltest.plots.CumulativeDisplay.from_predictions(
-        PROBS, LABELS, n_resamples=99, rng=0, **ax
-    ),
     **{
         f"PITDisplay, {kind}": lambda kind=kind, **ax: caltest.plots.PITDisplay.from_predictions(
             caltest.predictive.Normal(PROBS[:, 0], sd=0.5), PROBS[:, 1], kind=kind, n_resamples=99,
@@ -172,8 +169,8 @@ def test_no_marks_merge_near_0_and_1(sure):
     probs = rng.beta(0.4, 60.0, 5000)
     labels = (rng.random(5000) < probs).astype(int)
     given = (1.0 - probs, 1 - labels) if sure else (probs, labels)
-    for make in (caltest.ReliabilityDisplay, caltest.plots.CumulativeDisplay):
-        assert merged_marks(make.from_predictions(*given, n_resamples=99, rng=0)) == []
+    made = caltest.ReliabilityDisplay.from_predictions(*given, n_resamples=99, rng=0)
+    assert merged_marks(made) == []
 
 
 @pytest.mark.slow

@@ -40,7 +40,6 @@ CLASSES = {
     "numbers in text": np.array(["3", "1", "2"]),
     "floats": np.array([2.0, 1.0, 3.0]),
 }
-DISPLAYS = ("ReliabilityDisplay", "CumulativeDisplay")
 
 
 def fitted(classes=CLASSES["text"], model=None):
@@ -52,7 +51,7 @@ def fitted(classes=CLASSES["text"], model=None):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("pictures")
-@pytest.mark.parametrize("display", DISPLAYS)
+@pytest.mark.parametrize("display", ["ReliabilityDisplay"])
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
 def test_a_display_of_a_model_is_that_of_its_predictions(display, classes):
     """Whatever the classes are called, and in whatever order the model has them."""
@@ -93,11 +92,10 @@ def test_all_that_predicts_probabilities_is_shown(model):
 def test_labels_of_two_classes():
     model = GaussianNB().fit(X, Y == 1)
     for y in (Y == 1, (Y == 1).astype(int)):
-        display = caltest.plots.CumulativeDisplay.from_estimator(model, X, y, rng=0)
-        expected = caltest.plots.CumulativeDisplay.from_predictions(
-            model.predict_proba(X)[:, 1], y, rng=0
-        )
-        assert display.result.pvalue == expected.result.pvalue
+        display = caltest.ReliabilityDisplay.from_estimator(model, X, y, rng=0)
+        probs = model.predict_proba(X)[:, 1]
+        expected = caltest.ReliabilityDisplay.from_predictions(probs, y, rng=0)
+        assert display.panels[0].result.pvalue == expected.panels[0].result.pvalue
 
 
 class Odd(ClassifierMixin, BaseEstimator):

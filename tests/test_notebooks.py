@@ -25,7 +25,6 @@ RESULTS = {
 WITHOUT_PICTURE = {"line", "audit"}
 PICTURES = {
     "reliability": "caltest.ReliabilityDisplay.from_predictions(digits.probs, digits.labels, rng=1);",
-    "cumulative": "caltest.plots.CumulativeDisplay.from_predictions(digits.probs, digits.labels);",
 }
 START = """%matplotlib inline
 import caltest

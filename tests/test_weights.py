@@ -670,16 +670,3 @@ def test_weights_go_through_lenses(statistic, lens):
     direct = caltest.test(seen.rows, seen.labels, **options)
     assert (found.statistic, found.pvalue) == pytest.approx((direct.statistic, direct.pvalue))
     assert found.parameters["effective_n"] == direct.parameters["effective_n"]
-
-
-@pytest.mark.usefixtures("pictures")
-def test_cumulative_differences_of_rows_that_count():
-    display = caltest.plots.CumulativeDisplay.from_predictions(
-        P, Y, weights=WEIGHTS, n_resamples=99, rng=0
-    )
-    order = np.argsort(P)
-    shares = np.cumsum(WEIGHTS[order]) / WEIGHTS.sum()
-    assert display.shares[1:] == pytest.approx(shares)
-    path = np.cumsum((WEIGHTS * (P - Y))[order]) / WEIGHTS.sum()
-    assert display.differences[1:] == pytest.approx(path)
-    assert np.abs(display.differences).max() == pytest.approx(display.result.statistic)

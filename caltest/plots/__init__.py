@@ -8,7 +8,7 @@ from typing import Any
 from caltest.exceptions import InputError
 from caltest.plots.canvas import Display, ResultDisplay
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
-from caltest.plots.evidence import AuditDisplay, CumulativeDisplay, MonitorDisplay, NullDisplay
+from caltest.plots.evidence import AuditDisplay, MonitorDisplay, NullDisplay
 from caltest.plots.findings import (
     BoundsDisplay,
     ComparisonDisplay,
@@ -18,7 +18,7 @@ from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
 __all__ = ["AuditDisplay", "BoundsDisplay", "ComparisonDisplay"]
-__all__ += ["CumulativeDisplay", "Display", "MonitorDisplay", "NullDisplay", "PITDisplay", "Panel"]
+__all__ += ["Display", "MonitorDisplay", "NullDisplay", "PITDisplay", "Panel"]
 __all__ += ["PowerDisplay", "ReliabilityDisplay", "SurvivalDisplay"]
 
 _DISPLAYS = ResultDisplay.__subclasses__()

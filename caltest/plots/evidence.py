@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from caltest import _printers
-from caltest._arguments import arguments, check_draws, level_of_confidence
-from caltest._numbers import confidence_text, number, pvalue
-from caltest._visible import quoted
+from caltest._numbers import number
 from caltest.auditing.diagrams import among_draws
-from caltest.data.rows import refuse_clusters, without_zeros
-from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, lens_of, through
-from caltest.pictures import BAD, Array, Axis, Mark, Picture, critical, cumulative, path_of
+from caltest.pictures import Axis, Picture
 from caltest.plots import canvas
-from caltest.plots.canvas import PredictionsDisplay, ResultDisplay, lettering
+from caltest.plots.canvas import ResultDisplay, lettering
 from caltest.results import CalibrationResult
-from caltest.sampling import Rng
-from caltest.testing import test
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from caltest.auditing.result import Audit
     from caltest.monitoring import MonitorState
 
@@ -140,188 +130,6 @@ class NullDisplay(ResultDisplay):
 
 
 # ------------------------------------------------------------------ the path
-
-
-@dataclass(frozen=True, eq=False)
-class CumulativeDisplay(PredictionsDisplay):
-    """Plot cumulative differences: where predictions are too high or too low, without bins.
-
-    Make it with :meth:`from_predictions`.
-
-    Rows are sorted by prediction, with equal predictions together, and predicted minus observed is
-    added up. Where the path rises, predictions are too high; where it falls, too low. Over any
-    range of rows, the difference between the path's ends is the range's contribution to the mean
-    error. The path of a calibrated model leaves the band with probability at most 1 −
-    ``confidence``, for every number of rows. The band belongs to the test with statistic "ks": the
-    test rejects exactly if the path leaves the band.
-
-    Attributes
-    ----------
-    shares
-        Share of the rows up to each prediction, from 0 to 1, (K + 1,).
-    differences
-        Σ (predicted − observed) / n of these rows, (K + 1,).
-    critical
-        Half the height of the band: the largest difference of a calibrated model exceeds it with
-        probability at most 1 − ``confidence``.
-    result
-        The test with the statistic "ks".
-    confidence
-        Of the band.
-    title
-        Which probability is shown.
-    impossible
-        Number of rows whose label had predicted probability 0; each one alone proves the model
-        wrong.
-
-    Examples
-    --------
-    >>> import caltest, matplotlib.pyplot as plt
-    >>> sure = caltest.simulation.tempered(n_samples=300, temperature=0.4, rng=0)
-    >>> display = caltest.plots.CumulativeDisplay.from_predictions(sure.probs, sure.labels, rng=0)
-    >>> display.result.pvalue, display.outside
-    (0.001, True)
-    >>> plt.close(display.figure_)
-    """
-
-    shares: Array = field(repr=False)
-    differences: Array = field(repr=False)
-    critical: float
-    result: CalibrationResult
-    confidence: float
-    title: str
-    impossible: int
-
-    @classmethod
-    @arguments()
-    def from_predictions(
-        cls,
-        probs: object,
-        labels: object,
-        *,
-        lens: str | Lens | None = None,
-        class_names: Sequence[str | int] | None = None,
-        confidence: float = 0.95,
-        weights: object = None,
-        sampling_rates: Mapping[Any, float] | None = None,
-        n_resamples: int = 999,
-        rng: Rng = None,
-        n_jobs: int | None = None,
-        ax: Axes | Sequence[Axes] | None = None,
-    ) -> Self:
-        """Compute and draw the cumulative difference of predictions and labels.
-
-        Parameters
-        ----------
-        probs, labels
-            As in :func:`caltest.test`.
-        lens
-            Which probability is shown: "top_label", "class:3", "top:5" or another lens that leaves
-            two classes. Default: class 1 of two classes, the top label of more.
-        class_names
-            Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-        confidence
-            Of the band. Default 0.95.
-        weights
-            How much each row counts, as in :func:`caltest.test`; shares and differences are then
-            weighted. Default None: all rows have equal weight.
-        sampling_rates
-            If rows were sampled by their label: for each class, the share of its rows that was
-            kept, as in :func:`caltest.test`. Predictions are transformed to what they mean among
-            the rows kept, and the axes say so. Default None: rows were not sampled by label.
-        n_resamples
-            Number of simulated label sets, for the band and the p-value. Default 999.
-        rng, n_jobs
-            As in :func:`caltest.test`.
-        ax
-            Axes to draw in. Default: a new figure.
-
-        Returns
-        -------
-        CumulativeDisplay
-            Drawn.
-
-        Raises
-        ------
-        InputError
-            If the input is not a set of predictions and labels, the lens leaves more than two
-            classes, or there are too few simulated label sets for the confidence.
-
-        Notes
-        -----
-        Of B draws the k-th largest statistic is half the height of the band, k = ⌊(1 − confidence)
-        (B + 1)⌋: the p-value (1 + #{draws at least as large})/(B + 1) is at most 1 − confidence if and
-        only if the observed statistic is larger than that.
-
-        References
-        ----------
-        Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, "Metrics of calibration for probabilistic
-        predictions", JMLR 23 (2022).
-
-        Examples
-        --------
-        >>> import caltest, matplotlib.pyplot as plt
-        >>> probs, labels = [0.2, 0.2, 0.9, 0.9], [0, 1, 1, 0]
-        >>> display = caltest.plots.CumulativeDisplay.from_predictions(probs, labels, rng=0)
-        >>> display.shares.tolist(), display.differences.round(2).tolist()
-        ([0.0, 0.5, 1.0], [0.0, -0.15, 0.05])
-        >>> plt.close(display.figure_)
-        """
-        alpha = level_of_confidence(confidence)
-        check_draws("n_resamples", n_resamples, alpha)
-        counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
-        whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
-        refuse_clusters(whole.rows.clusters, "the band of a picture")
-        used = lens_of(whole.rows, lens, "top_label")
-        view, _ = through(whole, used)
-        if view.rows.n_classes != 2:
-            raise InputError(
-                f"a cumulative difference is of one probability, and the lens {quoted(lens)} shows "
-                f"{view.rows.n_classes} classes; give one such as 'top_label' or 'class:0'."
-            )
-        draws: dict[str, Any] = {"n_resamples": n_resamples, "rng": rng, "n_jobs": n_jobs}
-        result = test(whole.rows, whole.labels, "ks", lens=lens, **draws)
-        counted = view.rows.weighted(np.ones(view.rows.n_samples))
-        _, *path = path_of(view.rows.probs[:, 1], view.labels, counted)
-        shares, differences = (np.append(0.0, each) for each in path)
-        limit = critical(result.null_distribution, alpha)
-        title, *_ = canvas.event_labels(view.rows, used, sampling_rates is not None)
-        about = result, confidence, title, len(whole.rows.impossible(whole.labels))
-        return cls(shares, differences, limit, *about).plot(ax)
-
-    @property
-    def outside(self) -> bool:
-        """Whether the path leaves the band: if and only if the test rejects."""
-        return self.result.rejects(level_of_confidence(self.confidence))
-
-    _size = 6.6, 5.2
-
-    def _pictures(self) -> list[tuple[Any, ...]]:
-        result, values = self.result, self.differences
-        percent = confidence_text(self.confidence)
-        band = f"±{100.0 * self.critical:.3g} points: {percent} of calibrated models stay inside"
-        meaning = "rising: predicted too high; falling: too low"
-        picture = cumulative(self.shares, values, self.critical, band, meaning)
-        if self.outside:
-            far = [int(np.abs(values).argmax())]
-            label = f"largest, {100.0 * abs(values[far[0]]):.3g} points: outside the band"
-            picture.marks.append(Mark("points", BAD, self.shares[far], values[far], label=label))
-        rows = "weight" if "effective_n" in result.parameters else "rows"
-        of_x = f"share of the {rows}, from the lowest prediction to the highest"
-        of_y = "cumulative predicted − observed,\ndivided by n, points"
-        alpha = level_of_confidence(self.confidence)
-        sign, verdict = ("≤", "rejected") if self.outside else (">", "not rejected")
-        p = f"p = {pvalue(result.pvalue, alpha)} {sign} {alpha:.2g}"
-        lines = [
-            f"{lettering(self.title)}, n = {result.n_samples:,}",
-            f"calibration is {verdict} by its largest difference, {p} ({result.guarantee})",
-        ]
-        if self.impossible:
-            lines.append("labels of probability 0 occurred: that alone proves it wrong")
-        return [(picture._replace(of_x=of_x, of_y=of_y), *lines)]
-
-
-# ------------------------------------------------------------------ a monitor
 
 
 @dataclass(frozen=True, eq=False)

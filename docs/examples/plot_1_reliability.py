@@ -24,10 +24,3 @@ display = caltest.ReliabilityDisplay.from_predictions(forest.probs, forest.label
 caltest.ReliabilityDisplay.from_predictions(
     forest.probs, forest.labels, lens="classwise", classes=[1, 3, 8], rng=1
 )
-
-# %%
-# The cumulative difference needs no bins: it adds up predicted minus observed, from the lowest
-# prediction to the highest. Where the path falls, predictions are too low. The path of a calibrated
-# model stays inside the band with probability 95%:
-
-caltest.plots.CumulativeDisplay.from_predictions(forest.probs, forest.labels, rng=1)
