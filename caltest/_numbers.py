@@ -307,7 +307,7 @@ def shortest_between(low: float, high: float) -> str:
     >>> shortest_between(67.0, 68.0), shortest_between(0.1234, 0.1299), shortest_between(0.5, 0.5)
     ('67', '0.124', '0.5')
     """
-    if low < high < math.inf:
+    if -math.inf < low < high < math.inf:
         for digits in range(1, 17):
             step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
             text = positional(float(f"{math.ceil(low / step) * step:.{digits}g}"))

@@ -132,9 +132,10 @@ def test(
         Columns that describe the rows and were known before the outcome, for statistics that search
         them: a data frame, a dict of columns, an array (n, d), or one column, of numbers, dates, truth
         values or names (at most 1 000 different ones), in which missing values are a value of their
-        own. Numbers and dates (2024-01-31) may be text. A column with one value in all rows is left
-        out, and the result says so. Refused with a tolerance or rounding, and for a file opened by
-        :func:`caltest.files.scan`. Default None: those of ``probs``, if it was read with some.
+        own. Numbers and dates (2024-01-31) may be text; times with a zone are in UTC. A column with one
+        value in all rows is left out, and the result says so. Refused with a tolerance or rounding, and
+        for a file opened by :func:`caltest.files.scan`. Default None: those of ``probs``, if it was
+        read with some.
     logits
         Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
         of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.

@@ -350,3 +350,34 @@ def test_others_say_why_they_take_no_features(of, given):
         caltest.InputError, match=r"; leave out features, and give them to caltest.audit\.$"
     ):
         of(*given, features={"x": [1]})
+
+
+# ------------------------------------------------------------------ what rules say of odd columns
+
+
+def _first_rule(column, wrong, n=1500):
+    rng = np.random.default_rng(3)
+    p = rng.beta(2, 4, n)
+    y = rng.random(n) < np.clip(p + 0.4 * wrong, 0, 1)
+    found = caltest.audit(p, y, features={"x": column}, lenses="canonical", n_resamples=99, rng=0)
+    return next(each for each in found.slices if each.group.conditions[0].relation == "=")
+
+
+def test_rules_are_of_the_values_as_they_are_written():
+    of = np.random.default_rng(4).integers(0, 5, 1500)
+    single = np.array([0.1, 0.2, 0.3, 0.4, 0.5], np.float32)[of]
+    assert _first_rule(single, of == 2).rule == "x = 0.3"
+    moments = np.datetime64("2024-03-01T00:00:00", "ms") + 100 * of
+    assert _first_rule(moments, of == 2).rule == "x = 2024-03-01T00:00:00.200"
+    infinite = np.array([-np.inf, 1.0, 2.0, 3.0, np.inf])[of]
+    assert _first_rule(infinite, of == 0).rule == "x = -inf"
+    text = np.array(["(missing)", "b", "c", "d", None], dtype=object)[of]
+    assert _first_rule(text, of == 4).rule == "x = ((missing))"
+    assert _first_rule(text, of == 0).rule == "x = (missing)"
+
+
+def test_columns_of_one_name_are_refused():
+    table = pd.DataFrame(np.zeros((20, 2)), columns=["c", "c"])
+    for call in (caltest.audit, caltest.test):
+        with pytest.raises(caltest.InputError, match="features has two columns of one name"):
+            call(np.full(20, 0.5), [0, 1] * 10, features=table)

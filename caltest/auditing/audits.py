@@ -393,7 +393,7 @@ def audit(
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
     checks = tuple(found.check(h, views[look], each, level) for h, look, each in asked_in_order)
     two = whole.rows.n_classes == 2
-    every: list[Any] = [*views.values(), *left]
+    every: list[Any] = [*views.values(), *left, *every_slice]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = [*sizes.notes(plan.looks), *notes_on(groupings), *slices.notes(scans)]
     if found.few is not None and found.few.any():

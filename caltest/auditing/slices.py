@@ -266,7 +266,9 @@ def slices_of(
         likely = one.side and sizes.limit.exceeded(one.predicted, one.error)
         return bool(beyond), bool(likely), one.shown, one.proved
 
-    if every and any(far(most := max(every, key=far))[:2]):  # the verdict is about it
+    most = max(every, key=far, default=None)
+    alone = not any(each.shown for each in every.values())
+    if most is not None and (alone or any(far(most)[:2])):  # what the verdict is about
         every[most] = replace(every[most], shown=True)
     views = {look: each for look, each in every.items() if each.shown}
     views = _with_rows_needed(views, sizes, labels)

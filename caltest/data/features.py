@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,12 +9,13 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import as_float
+from caltest._arguments import as_float, has
 from caltest._numbers import shortest_between
 from caltest._sums import Places
 from caltest._visible import as_text, attempt, quoted, shown_column
 from caltest.data.containers import cells_of, columns_of, entries_of, is_framed, listed, native_of
 from caltest.exceptions import Argument, InputError, Row
+from caltest.laws.base import as_stated
 from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of
 
 #: What to do where rows are read a block at a time.
@@ -23,6 +23,8 @@ READ_WHOLE = "read the file whole, by caltest.files.read, with its features"
 _MOST_LEVELS = 1000
 _PARTS = 10  # of numbers, where few values are needed
 _START = np.datetime64("1970-01-01", "us")
+#: What dates are written in, and its microseconds.
+_UNITS = {"D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +53,10 @@ class Feature:
         """Return the shortest number, or date, from the first on and below the second, as text."""
         if not self.dates:
             return shortest_between(low, high)
-        first = np.datetime64(math.ceil(low), "s")
-        for unit in "Dhms":
-            moment = first.astype(f"datetime64[{unit}]")
-            end = moment.astype("datetime64[s]").astype(np.int64)
-            if end == low or low <= end < high:
-                break
-        return str(moment)
+        first, last = round(low * 1e6), round(high * 1e6)
+        ends = ((unit, -(-first // size) * size) for unit, size in _UNITS.items())
+        unit, end = next(each for each in ends if each[1] == first or each[1] < last)
+        return str(np.datetime64(end, "us").astype(f"datetime64[{unit}]"))
 
     @property
     def varies(self) -> bool:
@@ -68,7 +67,7 @@ class Feature:
     def between(self, low: float, high: float) -> float:
         """Return the same as a number."""
         text = self.written(low, high)
-        return float(np.datetime64(text, "s").astype(np.int64) if self.dates else text)
+        return float(np.datetime64(text, "us").astype(np.int64)) / 1e6 if self.dates else float(text)
 
     def codes(self) -> tuple[Places, Places]:
         """Return each value's place among those that occur; numbers also in a few parts of these."""
@@ -109,7 +108,8 @@ def read_features(
     """Read columns that describe the rows and were known before the outcome.
 
     Numbers written as text are numbers, unless they are codes with leading zeros; dates and times are
-    seconds since 1970, spans of time are days. Whatever else has a name is a category.
+    seconds since 1970 (in UTC where they have a zone), spans of time are days. Whatever else has a name
+    is a category.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def read_features(
 def _by_name(given: Any) -> Any:
     """Return the columns of an array by name; other containers unchanged."""
     table = None
-    if not (given is None or isinstance(given, Mapping) or is_framed(given)):
+    if not (given is None or isinstance(given, Mapping) or is_framed(given) or has(given, "columns")):
         table = attempt(lambda: np.asanyarray(given))
     if table is not None and table.dtype.names:
         return {name: table[name] for name in table.dtype.names}
@@ -168,7 +168,9 @@ def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
     if isinstance(native, nw.Series):
         dtype = native.dtype
         if dtype.is_numeric():
-            values = attempt(lambda: native.cast(nw.Float64).to_numpy())
+            values = attempt(native.to_numpy)
+            if values is None or values.dtype.kind not in "iuf":
+                values = attempt(lambda: native.cast(nw.Float64).to_numpy())
         elif dtype in (nw.Datetime, nw.Date, nw.Duration):
             values = attempt(native.to_numpy)
         elif dtype in (nw.Categorical, nw.Enum):
@@ -185,8 +187,8 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     """Return numbers, seconds since 1970, or days, NaN where missing."""
     kind = values.dtype.kind
     if kind not in "Mm":
-        return values.astype(np.float64)
-    spans = values.astype("M8[us]") - _START if kind == "M" else values
+        return np.asarray(as_stated(values).astype(np.float64))
+    spans = values.astype("M8[us]") - _START if kind == "M" else values.astype("m8[us]")
     return np.asarray(spans / np.timedelta64(1, "s" if kind == "M" else "D"))
 
 

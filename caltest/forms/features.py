@@ -70,7 +70,7 @@ class Bins:
         known = np.sort(values[~missing])
         if not len(known):
             return cls(column, np.zeros(len(values), np.uint8), 1, np.empty((0, 2), np.intp))
-        different = known[np.flatnonzero(np.diff(known, prepend=-np.inf) > 0.0)]
+        different = np.unique(known)
         near = np.multiply.outer([-_NEAR, _NEAR], np.ones(most - 1)) + np.arange(1, most) / most
         places = np.ceil(near * len(known)).astype(np.intp).clip(1, len(known)) - 1
         round_ones = [column.between(*ends) for ends in zip(*known[places].tolist(), strict=True)]
@@ -100,7 +100,10 @@ class Bins:
         """Say which rows are in these bins."""
         name, k = self.column.name, len(self.ends or self.names)
         if first == k:
-            return name, "=", "(missing)"
+            missing = "(missing)"
+            while missing in self.names:
+                missing = f"({missing})"
+            return name, "=", missing
         if self.names:
             return name, "=", self.names[first]
         (least, _), (_, most), write = self.ends[first], self.ends[end - 1], self.column.written
