@@ -18,7 +18,7 @@ from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.features import READ_WHOLE, refuse_tolerance
-from caltest.data.premises import premises_of
+from caltest.data.premises import functions_of_outcome, premises_of
 from caltest.data.rows import described, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
@@ -366,7 +366,11 @@ class _Given(NamedTuple):
 
     def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
         """Return facts about the rows, and more, for a result."""
-        premises = premises_of(self.whole, answer.pvalue)
+        premises, features = premises_of(self.whole, answer.pvalue), self.whole.rows.features
+        if features is not None:
+            codes = {each.name: each.codes() for each in features.columns}
+            said = "so that anything could be found"
+            premises += (*functions_of_outcome(codes, self.whole, "features", said).values(),)
         return {"premises": premises, "n_samples": self.whole.rows.n_samples, "lens": self.lens, **more}
 
 

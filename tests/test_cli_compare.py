@@ -98,7 +98,9 @@ def test_options_reach_the_comparison(folder, tmp_path, data):
     printed = strict_json(run("compare", *files, *options, *more).stdout)
     assert (printed["statistic"], printed["lens"]) == ("ece", "top_label")
     assert (printed["n_clusters"], printed["sampling_rates"]) == (100, {"ant": 0.5})
-    assert printed["errors"][2]["group"]["conditions"] == [{"column": "ward", "value": "0"}]
+    assert printed["errors"][2]["group"]["conditions"] == [
+        {"column": "ward", "value": "0", "relation": "="}
+    ]
 
 
 def test_columns(folder):

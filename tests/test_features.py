@@ -100,6 +100,15 @@ def test_without_features_it_says_so():
         caltest.test(P, WRONG, "feature_scan")
 
 
+def test_features_that_tell_the_outcome_are_said():
+    found = caltest.test(P, RIGHT, features={"after": RIGHT * 2.0, "age": X["age"]}, rng=0)
+    (premise,) = found.premises
+    assert "Column 'after' of features is a function of" in premise.seen
+    audited = caltest.audit(P, RIGHT, features={"after": RIGHT * 2.0, "age": X["age"]}, rng=0)
+    assert audited.features == ("age",)
+    assert audited.withheld == audited.premises[:1]
+
+
 def test_columns_without_a_slice_are_said():
     names = {"name": [f"row {k}" for k in range(100)]}
     with pytest.raises(InputError, match="no slice by features has 50 rows"):

@@ -37,7 +37,7 @@ BESIDES = {
 #: Arguments that only Python has; options that only a command has.
 ALONE = {
     "test": ["--alpha"], "estimate-error": ["order"], "compare": ["confidence"],
-    "bounds": ["binning", "n_bins"], "power": ["truth"],
+    "bounds": ["binning", "n_bins"], "power": ["truth"], "audit": ["learner"],
     "monitor": ["self", "predicted", "outcomes", "--date-column"],
     "sbc": ["parameters", "draws", "quantities", "options", "--materiality", "--alpha", "--resamples",
         "--seed"],

@@ -3,6 +3,7 @@
 import html
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import audits
 import pytest
@@ -14,6 +15,7 @@ from caltest.story import Story
 from caltest.text import laid_out, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
+SURE = SimpleNamespace(confidence=0.95)
 TOP = auditing.View(
     "top_label", "the top class is right", None, 900, predicted=0.91, observed=0.84, low=0.03,
     high=0.11, direction="over",
@@ -54,16 +56,16 @@ WRITTEN = [
     (vocabulary.listed, (["cat", "dog", "cat"],), "cat and dog"),
     (vocabulary.listed, (["cat", "dog", "owl", "bee", "ant"],), "cat, dog, owl and 2 more"),
     (vocabulary.listed, (["sex = F", "sex = F, age = old"],), "sex = F; and sex = F, age = old"),
-    (sizes.times, (replace(RISK, low=0.005, high=0.012), 0.95),
+    (sizes.times, (replace(RISK, low=0.005, high=0.012), SURE),
         "between 1.33 and 2.50 times the true rate (95% confidence)"),
-    (sizes.times, (replace(RISK, low=0.005, high=0.02), 0.95),
+    (sizes.times, (replace(RISK, low=0.005, high=0.02), SURE),
         "at least 1.33 times the true rate (95% confidence)"),
     (vocabulary.shown_event, ("re-admitted within_30 days",), "re-admitted within_30 days"),
     (vocabulary.shown_event, ("sepsis? yes",), "“sepsis? yes”"),
     (sizes.too, (TOP, audits.audit()), "about 7 percentage points too high"),
     (sizes.too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
-    (sizes.interval, (TOP, 0.95), "between 3.0 and 11.0 points too high (95% confidence)"),
-    (sizes.interval, (replace(TOP, low=-0.0312, high=0.002), 0.9),
+    (sizes.interval, (TOP, SURE), "between 3.0 and 11.0 points too high (95% confidence)"),
+    (sizes.interval, (replace(TOP, low=-0.0312, high=0.002), SimpleNamespace(confidence=0.9)),
         "between 3.2 points too low and 0.2 points too high (90% confidence)"),
     (vocabulary.view_name, (NORTH,), "the top class where region_of_the_world is north"),
     (vocabulary.narrow_name, (NORTH, 48), "top class in region_of_the_world = north"),

@@ -377,7 +377,6 @@ def columns_of(
     if isinstance(native, Mapping):
         columns = list(native.items())
     elif isinstance(native, nw.DataFrame):
-        check_distinct(list(map(str, native.columns)), f"columns of {what}")
         columns = [(name, native.get_column(name)) for name in native.columns]
     elif isinstance(native, nw.Series):
         check_named([native.name], what)
