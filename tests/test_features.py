@@ -174,6 +174,7 @@ def test_a_calibrated_model_has_no_slices():
     assert {"feature_scan", "feature_ridge"} <= {each.statistic for each in found.checks}
 
 
+@pytest.mark.slow
 def test_groups_are_not_searched_again():
     found = caltest.audit(P, WRONG, features=X, groups=X[["region"]], rng=0, n_resamples=99)
     assert found.features == ("age", "bmi", "day")

@@ -172,6 +172,7 @@ def test_refusals():
         caltest.test(p, y, Learned(Line()), features=x, null="moments")
 
 
+@pytest.mark.slow
 def test_it_says_how_long_it_will_take():
     class Slow(Line):
         def fit(self, X, y):
@@ -190,6 +191,7 @@ def bound(p, y, x, **more):
     return caltest.audit(p, y, features=x, n_resamples=39, rng=0, **more).at_least_by_features
 
 
+@pytest.mark.slow
 def test_an_error_is_proved_from_half_of_the_rows():
     p, y, x = data(0, 8000, off=0.08, d=2)
     truth = 0.08  # but where it was cut at 0 or 1
@@ -201,6 +203,7 @@ def test_an_error_is_proved_from_half_of_the_rows():
     assert bound(*calm) < 0.02
 
 
+@pytest.mark.slow
 def test_halves_are_of_clusters():
     """Rows that share their outcome prove no more than one of them."""
     p, y, x = data(0, 800, off=0.2, d=2)
@@ -210,6 +213,7 @@ def test_halves_are_of_clusters():
     assert 0.0 < bound(p, y, x, clusters=where) < once < bound(p, y, x)
 
 
+@pytest.mark.slow
 def test_rows_sampled_by_their_label():
     """The bound is about the population."""
     p, y, x = data(0, 40_000, off=0.15, d=2)

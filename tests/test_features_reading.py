@@ -363,6 +363,7 @@ def _first_rule(column, wrong, n=1500):
     return next(each for each in found.slices if each.group.conditions[0].relation == "=")
 
 
+@pytest.mark.slow
 def test_rules_are_of_the_values_as_they_are_written():
     of = np.random.default_rng(4).integers(0, 5, 1500)
     single = np.array([0.1, 0.2, 0.3, 0.4, 0.5], np.float32)[of]
