@@ -126,7 +126,7 @@ def test_dimensions_in_another_order_are_matched_by_name_or_refused(call):
 
 # ------------------------------------------------------------------ containers and spellings
 
-QUICK = [("list", "mixed"), ("pandas", "decimal"), ("xarray", "mixed")]
+QUICK = [("list", "mixed"), ("pandas", "decimal")]
 EVERY = [(container, kind) for container in calls.CONTAINERS for kind in calls.WRITTEN]
 
 

@@ -221,8 +221,14 @@ COUNTED = np.random.default_rng(4).exponential(size=5000)
 COARSER = ("omnibus", "skce_uq", "skce_b", "jkce", "mmce", "ckce", "ks", "kuiper", "ace")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("statistic", STATISTICS)
+_LONG = [("skce_ul", "weights"), ("ucme", "weights")]
+_READ = [(statistic, kind) for kind in KINDS for statistic in STATISTICS]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "kind"),
+    [pytest.param(*each, marks=[pytest.mark.slow] if each in _LONG else []) for each in _READ],
+)
 def test_a_file_gives_the_numbers_of_its_rows(statistic, kind, tmp_path, monkeypatch):
     """Read a block at a time where that can be: 4000 rows are taken for very many."""
     rows = 200 if statistic in COARSER or (statistic, kind) == ("t_cal", "weights") else 5000

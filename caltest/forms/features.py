@@ -389,7 +389,7 @@ class ScanForm(ResidualForm):
             return np.asarray(sums / self._scale)
         from caltest.loops import features as _loops
 
-        counts = self.cells.sums(outcomes)
+        counts = self.cells.sums(np.asarray(outcomes, np.uint8))
         _loops.roots(counts, self._curves.knots, self._curves.heights, self._curves.slopes, counts)
         return np.asarray(counts)
 
