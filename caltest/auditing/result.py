@@ -138,9 +138,9 @@ class Audit(Result):
         there were: none and 0 without ``features``.
     slices
         Those that were found, which nobody had named, those that are shown first
-        (:class:`caltest.auditing.Slice`). What a search found is not among the views.
+        (:class:`caltest.auditing.views.Slice`). What a search found is not among the views.
     by_feature
-        Predicted and observed along the features that lead (:class:`caltest.auditing.ByFeature`).
+        Predicted and observed along the features that lead (:class:`caltest.auditing.views.ByFeature`).
     at_least_by_features
         Given the features, predictions are off by at least this much on average over the half of the
         rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
