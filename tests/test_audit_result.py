@@ -242,6 +242,7 @@ def test_plain_data(wrong):
         "effective_n", "sampled", "worst", "views", "checks", "rests",
         "skipped", "sensitivity", "remedies", "usual", "units", "times", "rows_needed",
         "guaranteed", "could_miss", "posterior", "time_unit", "story",
+        "features", "slices", "by_feature", "n_slices", "at_least_by_features",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]
     assert data["groups"] == ["region", "x"]
@@ -249,7 +250,7 @@ def test_plain_data(wrong):
         view = data["views"][plain["view"]]
         assert view["lens"] == check.view.lens
         group = check.view.group
-        condition = {"column": "region", "value": group.value} if group else None
+        condition = {"column": "region", "value": group.value, "relation": "="} if group else None
         assert view["group"] == ({"conditions": [condition]} if group else None)
         assert view["error"] == check.view.error
         assert plain["adjusted"] == check.adjusted

@@ -129,6 +129,15 @@ def groups_and_slices(rng, wrong):
     return caltest.audit(probs, label, groups=groups, materiality=0.02, n_resamples=199, rng=1).pvalue
 
 
+@recipe("docs/where.md", sets=20)
+def slices_that_nobody_named(rng, wrong):
+    p, age = rng.beta(2, 6, 800), rng.normal(55, 18, 800)
+    people = {"age": age, "lab": rng.normal(size=800), "region": rng.choice(["north", "south"], 800)}
+    corner = (age > 67) & (people["region"] == "north")
+    label = (rng.random(800) < np.clip(p + 0.5 * wrong * corner, 0, 1)).astype(int)
+    return caltest.audit(p, label, features=people, materiality=0.05, n_resamples=199, rng=1).pvalue
+
+
 @recipe("docs/audit.md", sets=AUDITS)
 def one_confidence_and_topics(rng, wrong):
     confidence, topic = rng.beta(5, 2, 400), rng.choice(["history", "law"], 400)

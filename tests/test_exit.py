@@ -32,7 +32,6 @@ QUICK = ["--seed", "1", "--jobs", "1"]
 #: Commands that write a picture, as quick as can be.
 PICTURED = {
     "bounds": ["--resamples", "99"],
-    "estimate-error": ["--functions", "binning", "--pvalue", "none"],
     "power": ["--n", "40", "--datasets", "5", "--resamples", "19", "--bias", "0.5"],
 }
 PICTURES = (".png", ".pdf", ".svg")

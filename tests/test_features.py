@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from pages import ROOT
 from scipy import stats
 from scipy.optimize import brentq
 from support import binomial_limits
@@ -229,6 +230,13 @@ def test_what_equals_a_quantile_counts_for_the_forecast():
     predicted = predictive.Quantiles([0.25, 0.5, 0.75], zero)
     found = caltest.audit(predicted, outcomes, features=X, rng=0, n_resamples=199)
     assert found.pvalue == 1.0 or not found.slices
+
+
+def test_searches_of_other_packages_are_not_level():
+    found = pd.read_csv(ROOT / "validation" / "results" / "features_others.csv")
+    calibrated = found[found["case"] == "calibrated"]
+    assert (calibrated["mcgrad_rejected"] == calibrated["datasets"]).all()
+    assert (calibrated["aif360_subset"] == calibrated["datasets"]).all()
 
 
 # ------------------------------------------------------------------ level

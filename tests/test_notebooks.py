@@ -22,7 +22,7 @@ RESULTS = {
     "line": "caltest.recalibration(digits.probs, digits.labels)",
     "audit": "caltest.audit(digits.probs, digits.labels, lenses='top_label', n_resamples=199, rng=1)",
 }
-WITHOUT_PICTURE = {"line", "audit"}
+WITHOUT_PICTURE = {"line", "audit", "certificate", "estimate"}
 PICTURES = {
     "reliability": "caltest.ReliabilityDisplay.from_predictions(digits.probs, digits.labels, rng=1);",
 }

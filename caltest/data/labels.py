@@ -304,7 +304,7 @@ def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
     try:
         cell = which if number is None else number
         return int(column_indices(read_table([cell], "labels"), m, classes)[0][0])
-    except InputError as error:
+    except (InputError, ValueError) as error:
         known = f"the classes are {listed(classes or ())}"
         do = f"give a column from 0 to {m - 1}" if classes is None else known
         text = f"a sampling rate is for {quoted(which)}, which is not a class; {do}."

@@ -20,7 +20,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from caltest._arguments import has
 from caltest._parallel import ALONE, Workers
@@ -441,6 +440,8 @@ def standardised(features: Features, *more: Array) -> Array:
 
     Missing entries are 0, and have a column of their own. All levels of a category together vary by 1.
     """
+    from scipy.stats import rankdata  # slow to import
+
     found = list[Array]()
     for each in (*(Feature("", column) for column in more), *features.columns):
         missing = each.values < 0 if each.levels else np.isnan(each.values)
