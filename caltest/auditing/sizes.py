@@ -516,19 +516,26 @@ class Sizes:
 
         And how many rows in all would settle all of them.
         """
-        found, goal = list[Any]([*views.values(), *left]), Goal(self.limit, self.own_level)
+        found = list[Any]([*views.values(), *left])
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return views, left, None
         looks = [*views, *(each.remaining for each in rests)]
+        wanted = self.settling(looks, found, held, labels)
+        in_all = rows_in_all(wanted, Goal(self.limit, self.own_level))
+        return dict(zip(views, found, strict=False)), found[len(views) :], in_all
+
+    def settling(
+        self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
+    ) -> list[Wanted]:
+        """Write into those that are held and not inside how many rows would settle them."""
         ways = [self.ways(looks[k], found[k], labels) for k in held]
-        wanted, needed = quickest(ways, goal)
+        wanted, needed = quickest(ways, Goal(self.limit, self.own_level))
         for k, rows in zip(held, needed, strict=True):
             if not found[k].inside:
                 clusters = self.design.of_look(looks[k]).clusters_in(rows)
                 found[k] = replace(found[k], rows_needed=rows, clusters_needed=clusters)
-        settled = dict(zip(views, found, strict=False))
-        return settled, found[len(views) :], rows_in_all(wanted, goal)
+        return wanted
 
     def ways(self, look: Look, sized: View | Rest, labels: NDArray[np.intp]) -> list[Wanted]:
         """Return what would show a mean to be inside the limit."""

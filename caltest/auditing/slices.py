@@ -17,7 +17,6 @@ import numpy as np
 
 from caltest._sums import Array, Mask, Places
 from caltest.auditing.draws import Answers, columns_of_looks
-from caltest.auditing.limits import Goal, quickest
 from caltest.auditing.options import Options
 from caltest.auditing.plan import Look, Plan
 from caltest.auditing.sizes import Sizes
@@ -270,8 +269,12 @@ def slices_of(
     alone = not any(each.shown for each in every.values())
     if most is not None and (alone or any(far(most)[:2])):  # what the verdict is about
         every[most] = replace(every[most], shown=True)
-    views = {look: each for look, each in every.items() if each.shown}
-    views = _with_rows_needed(views, sizes, labels)
+    looks = [look for look, each in every.items() if each.shown]
+    found = [every[look] for look in looks]
+    unsettled = [k for k, each in enumerate(found) if each.inside is False]
+    if unsettled:
+        sizes.settling(looks, found, unsettled, labels)
+    views = dict(zip(looks, found, strict=True))
     others = (each for each in every.values() if not each.shown)
     return views, (*views.values(), *others), tuple(_along(first, sizes, labels))
 
@@ -283,19 +286,6 @@ def _slice(look: Look, adjusted: float, sizes: Sizes, labels: Any, is_shown: boo
     own["adjusted_pvalue"] = adjusted
     found = Slice(look.scope.label, look.event, look.group, look.n_rows, **facts, **own)
     return replace(found, direction=found.side)
-
-
-def _with_rows_needed(views: dict[Look, Slice], sizes: Sizes, labels: Any) -> dict[Look, Slice]:
-    """Say how many rows would settle those that are not."""
-    unsettled = [look for look, each in views.items() if each.inside is False]
-    if not unsettled:
-        return views
-    ways = [sizes.ways(look, views[look], labels) for look in unsettled]
-    _, needed = quickest(ways, Goal(sizes.limit, sizes.own_level))
-    for look, rows in zip(unsettled, needed, strict=True):
-        clusters = sizes.design.of_look(look).clusters_in(rows)
-        views[look] = replace(views[look], rows_needed=rows, clusters_needed=clusters)
-    return views
 
 
 def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeature]:

@@ -607,7 +607,6 @@ class LearnerForm(ResidualForm):
     folds: Places  #: The fold of every row, (n,).
 
     parallel_inside = True
-    one_by_one = False
 
     @cached_property
     def resolution(self) -> float:
@@ -638,6 +637,9 @@ class LearnerForm(ResidualForm):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         return self._refitted([(outcomes,) for outcomes in labels], workers)
+
+    def apart(self, labels: Labels, clusters: Clusters) -> Array:
+        return self.of_labels(labels)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return what every cluster adds to the sum of residuals, squared, (B, G)."""
