@@ -230,6 +230,26 @@ _points = "give a difference of probabilities from 0 to below 1, such as 0.02 fo
 difference = Number(0.0, 1.0, "[)", _points)
 
 
+_distance = "give a difference of probabilities between 0 and 1, 0.02 for 2 points"
+_SIDES = ("too_low", "too_high")
+
+
+def limit(name: str, value: object) -> float | dict[str, float | None]:
+    """Return the error that matters: a number above 0, or by side, None where none matters, or 0."""
+    if not isinstance(value, Mapping):
+        return Number(0.0, 1.0, advice=_distance)(name, value)
+    found = {side: value.get(side) for side in _SIDES}
+    given = [side for side, each in found.items() if each is not None]
+    if not given or set(value) - set(found):
+        raise wrong(
+            name, dict(value), "give {'too_low': 0.02, 'too_high': None}, None where none matters"
+        )
+    ends = "()" if len(given) == 2 else "[)"
+    for side in given:
+        found[side] = Number(0.0, 1.0, ends, _distance)(f"{name}[{side!r}]", found[side])
+    return found
+
+
 def step(name: str, value: object) -> float:
     """Return the step of a grid from 0 to 1, as exactly as a float can."""
     do = "give the step in which probabilities were stated, 1 a multiple of it, such as 0.05 or 0.001"
@@ -260,9 +280,7 @@ KINDS: dict[str, Kind] = {
     "logits": flag,
     "guaranteed": flag,
     "intersections": Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
-    "materiality": Number(
-        0.0, 1.0, advice="give a difference of probabilities between 0 and 1, 0.02 for 2 points"
-    ),
+    "materiality": limit,
     "materiality_ratio": _ratio,
     "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,

@@ -52,7 +52,9 @@ def view(lens, event, of, scores, labels, family, place=None):
         return auditing.View(lens, None, of, len(scores))
     counts = len(scores), int(labels.sum()), family.of_view
     low, high = error_of_mean(float(scores.mean()), *counts)
-    parts = family.parts(scores, labels, cut(scores, of is None), Design(np.ones(len(scores))))
+    parts = family.parts(
+        scores, labels, cut(scores, of is None), Design(np.ones(len(scores))), auditing.Limit()
+    )
     bins = np.array_split(np.arange(len(scores)), 8)
     predicted = np.array([scores[rows].mean() for rows in bins])
     observed = np.array([labels[rows].mean() for rows in bins])
@@ -92,7 +94,7 @@ def chance(view, factor):
 
 def settled(wholes, alpha, materiality=None, materiality_ratio=None, **_):
     """The same views, or what groups leave, with their own intervals, held against a limit."""
-    limit, found = auditing.Limit(materiality, materiality_ratio), []
+    limit, found = auditing.Limit.of(materiality, materiality_ratio), []
     for each in wholes:
         own, needed = {}, None
         if each.predicted is not None:

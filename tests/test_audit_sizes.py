@@ -226,7 +226,7 @@ def test_limits_that_are_touched():
     """What reaches a limit is inside it; what begins at it is not proved to be beyond."""
 
     def place(low, high, predicted=0.5, points=None, ratio=None):
-        return auditing.Limit(points, ratio).place(predicted, low, high)
+        return auditing.Limit.of(points, ratio).place(predicted, low, high)
 
     for sign in (1, -1):
         ends = {"near": 0.125, "at": 0.25, "over": 0.2500001, "far": 0.5}
@@ -249,12 +249,12 @@ def test_limits_that_are_touched():
 @pytest.mark.slow
 def test_of_two_limits_the_wider_counts():
     """Either way by itself: low predictions by points, high ones by their ratio."""
-    both = auditing.Limit(0.02, 1.25)
+    both = auditing.Limit.of(0.02, 1.25)
     assert both.allowed(0.01) == pytest.approx((-0.01, 0.03))
     assert both.allowed(0.5) == pytest.approx((0.4, 0.625))
     assert both.allowed(0.09) == pytest.approx((0.07, 0.1125))
-    assert auditing.Limit(0.02, None).allowed(0.5) == pytest.approx((0.48, 0.52))
-    assert auditing.Limit(None, 1.25).allowed(0.01) == pytest.approx((0.008, 0.0125))
+    assert auditing.Limit.of(0.02, None).allowed(0.5) == pytest.approx((0.48, 0.52))
+    assert auditing.Limit.of(None, 1.25).allowed(0.01) == pytest.approx((0.008, 0.0125))
     groups = np.where(np.arange(20_000) < 10_000, "rare", "common")
     p = np.where(groups == "rare", 0.01, 0.5)
     labels = drawn(p, np.random.default_rng(3))

@@ -8,7 +8,7 @@ from caltest import auditing
 from caltest.auditing.limits import Goal, Wanted, rows_in_all, rows_needed
 from caltest.bounds.intervals import error_bounds, mean_bounds
 
-POINTS, RATIO = auditing.Limit(0.02, None), auditing.Limit(None, 1.25)
+POINTS, RATIO = auditing.Limit.of(0.02, None), auditing.Limit.of(None, 1.25)
 GOAL = Goal(POINTS, 0.05)
 
 
@@ -23,13 +23,13 @@ GOAL = Goal(POINTS, 0.05)
         (RATIO, 0.1, (-0.05, -0.03), "beyond"),
         (RATIO, 0.1, (0.021, 0.05), "beyond"),
         (
-            auditing.Limit(0.02, 1.25),
+            auditing.Limit.of(0.02, 1.25),
             0.01,
             (-0.015, 0.01),
             "inside",
         ),  # points are wider where events are rare
-        (auditing.Limit(0.02, 1.25), 0.5, (-0.1, 0.05), "inside"),  # the ratio where they are not
-        (auditing.Limit(0.02, 1.25), 0.5, (0.11, 0.2), "beyond"),
+        (auditing.Limit.of(0.02, 1.25), 0.5, (-0.1, 0.05), "inside"),  # the ratio where they are not
+        (auditing.Limit.of(0.02, 1.25), 0.5, (0.11, 0.2), "beyond"),
     ],
 )
 def test_an_interval_is_inside_across_or_beyond(limit, predicted, ends, place):
@@ -38,7 +38,7 @@ def test_an_interval_is_inside_across_or_beyond(limit, predicted, ends, place):
 
 def test_no_limit_is_false():
     assert POINTS
-    assert not auditing.Limit(None, None)
+    assert not auditing.Limit()
 
 
 def chance(n, predicted, limit, level):
@@ -52,10 +52,10 @@ def chance(n, predicted, limit, level):
 @pytest.mark.parametrize(
     "predicted", [pytest.param(0.001, marks=pytest.mark.slow), 0.02, 0.1, 0.5, 0.97, 0.0, 1.0]
 )
-@pytest.mark.parametrize("limit", [POINTS, RATIO, auditing.Limit(0.05, 1.1)])
+@pytest.mark.parametrize("limit", [POINTS, RATIO, auditing.Limit.of(0.05, 1.1)])
 def test_so_many_rows_are_needed(predicted, limit):
     (needed,) = rows_needed([Wanted(predicted, 1.0, False)], Goal(limit, 0.05))
-    if predicted == 0.0 and limit.points is None:
+    if predicted == 0.0 and limit.under is None:
         assert needed is None  # no rate but 0 is inside, and none proves it
         return
     assert chance(needed, predicted, limit, 0.05) >= 0.8

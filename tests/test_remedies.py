@@ -25,7 +25,7 @@ def tried(whole, lens=None, places=None, seed=0):
     """Return what is tried where nothing is known but what the advice is about: a lens, or a group."""
     name = lens.label if lens else "canonical"
     look = Scope(whole.rows, name, name, lens).look(None, places)
-    return remedies(whole, look, {look.key: look}, {}, Limit(None, None), seed)
+    return remedies(whole, look, {look.key: look}, {}, Limit(), seed)
 
 
 def chosen(found):

@@ -111,7 +111,7 @@ def _one(name: str, seed: np.random.SeedSequence) -> dict[str, float]:
     with threadpool_limits(1):
         whole = sample(stated, labels)
         look = Scope(whole.rows, "canonical", "canonical", None).look(None, places)
-        shown, limit = {look.key: look}, Limit(None, None)
+        shown, limit = {look.key: look}, Limit()
         found = remedies(whole, look, shown, {}, limit, int(rng.integers(2**31)))
         fresh, right, of_group = model.draw(rng, _FRESH)
         inside = np.ones(_FRESH, bool) if of_group is None else of_group

@@ -190,7 +190,7 @@ class Rule:
         for rest in audit.rests:
             left = np.setdiff1d(places(rest.parent), places(rest.group))
             found.append((left, rows.probs[left, 1], 1))
-        limit = Limit(audit.materiality, audit.materiality_ratio)
+        limit = Limit.of(audit.materiality, audit.materiality_ratio)
         design, inside = Design.of(rows, case.options.get("sampling_rates")), []
         for of_rows, predicted, _ in found if design.plain else ():
             n, mean = len(of_rows), float(predicted.mean())
@@ -275,7 +275,7 @@ def level(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
 
 def power(options: argparse.Namespace) -> Iterable[dict[str, Any]]:
     """Yield how often calibrated models are declared within, by the rule on counts."""
-    limit, p = Limit(0.02, None), 0.1
+    limit, p = Limit.of(0.02, None), 0.1
     for views in (5, 25, 100):
         (needed, *_) = rows_needed([Wanted(p, 1.0, False)], Goal(limit, ALPHA, 0.8 ** (1.0 / views)))
         for rows in (300, 1000, 2000, 3000, 4000, 5000, 7000, 10_000, needed):

@@ -61,7 +61,7 @@ def audit(
     features: object = None,
     learner: object = None,
     intersections: int = usual.INTERSECTIONS,
-    materiality: float | None = None,
+    materiality: usual.Materiality = None,
     materiality_ratio: float | None = None,
     event: str | None = None,
     time_unit: str | None = None,
@@ -117,7 +117,9 @@ def audit(
     materiality
         The mean error that matters, in units of probability: 0.02 for 2 percentage points. The
         verdict then says whether errors are larger, shown to be within, or neither, and how many
-        rows would settle it. Default None.
+        rows would settle it. Or by side, ``{"too_low": None, "too_high": 0.02}``, where None does not
+        matter and 0 is a promise of "at least": errors of that side are neither material nor against
+        *within*, and intervals, one-sided then, are shorter. Default None.
     materiality_ratio
         The same as a ratio of predicted to true rate, in either direction: 1.25 for a quarter.
         Useful for rare events. With both, the wider one counts, view by view. Default None.

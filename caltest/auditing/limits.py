@@ -12,16 +12,17 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtr
 
 from caltest._sums import Array
+from caltest.forms import Side
 
 Place: TypeAlias = Literal["beyond", "inside", "across"]
 
@@ -30,19 +31,54 @@ _CLOSE = 1e-4  # of a number of rows
 _ALIKE = 0.98  # of a spread: then events are binomial, nearly
 
 
-class Limit(NamedTuple):
-    """The mean error that matters: in points, as a ratio, or the wider of both."""
+BOTH: tuple[Side, ...] = ("under", "over")
 
-    points: float | None
-    ratio: float | None
+
+class Limit(NamedTuple):
+    """The mean error that matters: in points, as a ratio, or the wider of both; on either side, or one.
+
+    Attributes
+    ----------
+    under, over
+        In points, of predictions that are too low, and too high; None where not given.
+    ratio
+        Of predicted to true rate, in either direction.
+    sides
+        Which errors matter, and are looked for: intervals have no end for others.
+    """
+
+    under: float | None = None
+    over: float | None = None
+    ratio: float | None = None
+    sides: tuple[Side, ...] = BOTH
+
+    @classmethod
+    def of(cls, materiality: Any, ratio: float | None, sides: tuple[Side, ...] = BOTH) -> Self:
+        """Return that of a number, or of one for "too_low" and one for "too_high": None matters not."""
+        if not isinstance(materiality, Mapping):
+            return cls(materiality, materiality, ratio, sides)
+        points = materiality.get("too_low"), materiality.get("too_high")
+        matter = (side for side, each in zip(BOTH, points, strict=True) if each is not None)
+        return cls(*points, ratio, tuple(matter))
 
     def __bool__(self) -> bool:
-        return self.points is not None or self.ratio is not None
+        return any(each is not None for each in (self.under, self.over, self.ratio))
 
     def allowed(self, predicted: float) -> tuple[float, float]:
         """Return between which true rates a predicted mean has no error that matters."""
-        by, times = self.points or 0.0, self.ratio or 1.0
-        return min(predicted - by, predicted / times), max(predicted + by, predicted * times)
+        times = self.ratio or 1.0
+        least = min(predicted - (self.over or 0.0), predicted / times)
+        most = max(predicted + (self.under or 0.0), predicted * times)
+        ends = least if "over" in self.sides else -math.inf, most
+        return ends if "under" in self.sides else (ends[0], math.inf)
+
+    def cut(self, predicted: float, low: float, high: float) -> tuple[float, float]:
+        """Return the interval of an error without the end of a side that does not matter.
+
+        There any true rate may be: from 0 to 1.
+        """
+        ends = low if "over" in self.sides else predicted - 1.0, high
+        return ends if "under" in self.sides else (ends[0], predicted)
 
     def place(self, predicted: float, low: float, high: float) -> Place:
         """Say where the interval of an error lies, predicted less true rate."""

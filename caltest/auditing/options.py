@@ -15,8 +15,9 @@ from caltest import lenses as registered
 from caltest._arguments import choose, has
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
-from caltest.auditing.limits import Limit
+from caltest.auditing.limits import BOTH, Limit
 from caltest.exceptions import Argument, InputError
+from caltest.forms import Side
 from caltest.laws import Law, Pools, Quantiles, Survival
 from caltest.lenses import Entry, Lens, OfVectors, Pair, find_lens
 from caltest.nulls import MonteCarlo
@@ -26,6 +27,7 @@ from caltest.statistics import Statistic, StatisticLike, find_statistic
 from caltest.tolerance import check_possible
 
 Lenses: TypeAlias = "str | Lens | Sequence[str | Lens]"
+Materiality: TypeAlias = "float | Mapping[str, float | None] | None"
 Statistics: TypeAlias = (
     "StatisticLike | Sequence[StatisticLike] | Mapping[str, StatisticLike | Sequence[StatisticLike]]"
 )
@@ -136,8 +138,9 @@ class Options:
     alpha: float = ALPHA
     tolerance: float | None = None
     rounding: float | None = None
-    materiality: float | None = None
+    materiality: Materiality = None
     materiality_ratio: float | None = None
+    sides: tuple[Side, ...] = BOTH  #: Which errors are looked for, if no limit says it.
     min_rows: int = MIN_ROWS
     intersections: int = INTERSECTIONS
     guaranteed: bool = False
@@ -194,6 +197,7 @@ class Options:
             rounding=rounding,
             seed=seed_of(rng),
             workers=Workers(n_jobs, progress),
+            sides=BOTH if law is None else law.sides,
             usual=usual or tuple(found) in (LENSES, LENSES_OF_NUMBERS),
             **others,
         )
@@ -201,7 +205,7 @@ class Options:
     @property
     def limit(self) -> Limit:
         """The mean error that matters; it is false where none was given."""
-        return Limit(self.materiality, self.materiality_ratio)
+        return Limit.of(self.materiality, self.materiality_ratio, self.sides)
 
 
 def _several(given: Any) -> Iterable[Any]:

@@ -296,6 +296,7 @@ class Plan(NamedTuple):
             "clusters": rows.n_clusters,
             "effective_n": None if rows.are_alike else rows.effective,
             "about": rows.law.about,
+            "sides": options.limit.sides,
             **{name: getattr(options, name) for name in _STATED},
         }
 

@@ -13,7 +13,8 @@ from caltest._arguments import Number, arguments
 from caltest._numbers import counted
 from caltest.auditing.draws import subtractions
 from caltest.auditing.groups import read_groups
-from caltest.auditing.limits import Goal, Wanted, joint_chance, quickest, rows_in_all, rows_needed
+from caltest.auditing.limits import Goal, Limit, Wanted, joint_chance, quickest, rows_in_all
+from caltest.auditing.limits import rows_needed as rows_of
 from caltest.auditing.options import ALPHA, INTERSECTIONS, LENSES, MIN_ROWS, Options
 from caltest.auditing.plan import make_plan
 from caltest.auditing.sizes import Design, few_carry
@@ -28,7 +29,7 @@ from caltest.story import Finding, Step, Story
 if TYPE_CHECKING:
     import pandas as pd
 
-    from caltest.auditing.options import Lenses
+    from caltest.auditing.options import Lenses, Materiality
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -102,7 +103,7 @@ class AuditPlan(Result):
     n: int | None
     power: float
     views: tuple[PlannedView, ...]
-    materiality: float | None
+    materiality: Any
     materiality_ratio: float | None
     alpha: float
     error: float
@@ -113,10 +114,15 @@ class AuditPlan(Result):
     warnings: tuple[str, ...] = ()
 
     @property
+    def limit(self) -> Limit:
+        """The mean error that matters."""
+        return Limit.of(self.materiality, self.materiality_ratio)
+
+    @property
     def story(self) -> Story:
         """What it says: which view needs most rows, and what to do."""
         steps = [Step("wider")] if self.n is None else []
-        least = min(filter(None, (self.materiality, 0.02))) / 4
+        least = min(filter(None, (*self.limit[:2], 0.02))) / 4
         steps += [] if self.error else [Step("error", {"error": least})]
         return Story("", subject=Finding("mean", self.views[0]), steps=(*steps, Step("rows")))
 
@@ -146,7 +152,7 @@ class AuditPlan(Result):
 def plan(
     probs: object,
     *,
-    materiality: float | None = None,
+    materiality: Materiality = None,
     materiality_ratio: float | None = None,
     groups: object = None,
     intersections: int = INTERSECTIONS,
@@ -250,7 +256,7 @@ def plan(
             if set(more) <= set(seen):
                 break
             seen = more
-    alone = rows_needed([wanted[k] for k in seen], goal)
+    alone = rows_of([wanted[k] for k in seen], goal)
     views = [
         PlannedView(
             lens=whose[k].scope.label,

@@ -15,7 +15,7 @@ from caltest import _printers
 from caltest._arguments import arguments, choose, flag
 from caltest._version import __version__
 from caltest._visible import visible
-from caltest.auditing.limits import Limit
+from caltest.auditing.limits import BOTH, Limit
 from caltest.auditing.story import rows_needed, tell
 from caltest.auditing.views import (
     ByFeature,
@@ -29,6 +29,7 @@ from caltest.auditing.views import (
     View,
 )
 from caltest.exceptions import Argument, InputError, Premise
+from caltest.forms import Side
 from caltest.results import Result, plain
 from caltest.story import Finding, Step, Story, Verdict
 
@@ -59,8 +60,9 @@ class Audit(Result):
     alpha
         Overall level.
     materiality, materiality_ratio
-        The size of error that matters, in units of probability, or as a ratio of predicted to true
-        rate in either direction; None if not given. Of both, the wider one counts, view by view.
+        The size of error that matters, in units of probability (or by side, "too_low" and "too_high"),
+        or as a ratio of predicted to true rate in either direction; None if not given. Of both, the
+        wider one counts, view by view.
     checks
         One per hypothesis, the strongest evidence first.
     views
@@ -145,6 +147,9 @@ class Audit(Result):
         Given the features, predictions are off by at least this much on average over the half of the
         rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
         without features, or where no bound was sought.
+    sides
+        Which errors are looked for: "under" (predicted too low) and "over". Where a limit or a claim is
+        of one side, intervals have no end for the other, and all of alpha is for that one.
     guaranteed
         Whether only exact bounds were used: see :func:`caltest.audit`.
     sampled
@@ -191,7 +196,7 @@ class Audit(Result):
 
     pvalue: float
     alpha: float
-    materiality: float | None
+    materiality: Any
     materiality_ratio: float | None
     checks: tuple[Check, ...]
     views: tuple[View, ...]
@@ -229,6 +234,7 @@ class Audit(Result):
     unseen: Mapping[str, int] = field(default_factory=dict)
     about: str = "probabilities of classes"
     guaranteed: bool = False
+    sides: tuple[Side, ...] = BOTH
     time_unit: str | None = None
     features: tuple[str, ...] = ()
     slices: tuple[Slice, ...] = ()
@@ -315,7 +321,7 @@ class Audit(Result):
     @cached_property
     def limit(self) -> Limit:
         """The mean error that matters; it is false where none was given."""
-        return Limit(self.materiality, self.materiality_ratio)
+        return Limit.of(self.materiality, self.materiality_ratio, self.sides)
 
     @property
     def unsettled(self) -> tuple[View | Rest, ...]:

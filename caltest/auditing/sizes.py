@@ -320,24 +320,28 @@ class Family(NamedTuple):
     of_slice: float = 0.0
 
     @classmethod
-    def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0) -> Family:
-        """Share alpha among so many views, with what groups leave, parts, and slices by features."""
+    def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0, sides: int = 2) -> Family:
+        """Share alpha among so many views, with what groups leave, parts, and slices by features.
+
+        Intervals have two ``sides``, or one.
+        """
         of_views = 1.0 - _OF_PARTS * (1 + (n_slices > 0))
         shares = ((of_views, n_views), (_OF_PARTS, n_parts), (_OF_PARTS, n_slices))
-        levels = (share * alpha / (2 * max(count, 1)) for share, count in shares)
+        levels = (share * alpha / (sides * max(count, 1)) for share, count in shares)
         return cls(*(min(level, LARGEST_LEVEL) for level in levels))
 
     def parts(
-        self, scores: Array, labels: NDArray[np.integer], where: Cut, design: Design
+        self, scores: Array, labels: NDArray[Any], where: Cut, design: Design, limit: Limit
     ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
         found: list[Part] = []
         stated = scores if design.scores is None else design.scores  # on the scale of sizes
         for of, ends in where.ends:
             for place, rows in enumerate(np.split(where.order, ends[:-1])):
-                sized = design.at(rows).interval(scores[rows], labels[rows], self.of_part)
+                mean, *sized = design.at(rows).interval(scores[rows], labels[rows], self.of_part)
+                joint = limit.cut(mean, *sized[1:])
                 ends_of = float(stated[rows].min()), float(stated[rows].max())
-                found.append(Part(of, place, len(rows), *sized, *ends_of))
+                found.append(Part(of, place, len(rows), mean, sized[0], *joint, *ends_of))
         return tuple(found)
 
 
@@ -392,7 +396,7 @@ class Sizes:
         """Cut all views of an event into parts, and share the level among all that have an interval."""
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
-        family = Family.of(level, len(cuts) + n_rests, n_parts, n_slices)
+        family = Family.of(level, len(cuts) + n_rests, n_parts, n_slices, len(limit.sides))
         return cls(design, level, family, cuts, limit)
 
     def intervals(
@@ -425,12 +429,14 @@ class Sizes:
         means = {"predicted": predicted, "observed": observed}
         names = "low", "high", "own_low", "own_high"
         inside = self.limit.place(predicted, *own) == "inside" if self.limit else None
+        joint = self.limit.cut(predicted, *joint)
         return means | dict(zip(names, (*joint, *own), strict=True)) | {"inside": inside}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
         design = self.design.of_look(look)
-        parts = self.family.parts(seen.rows.probs[:, 1], seen.labels, self.cuts[look], design)
+        given = seen.rows.probs[:, 1], seen.labels, self.cuts[look], design
+        parts = self.family.parts(*given, self.limit)
         column = 1 if look.scope.lens is None else look.scope.column
         found = self.of_mean(look, seen, labels) | {"class_index": column}
         return found | {"parts": parts, "binned_error": binned_error(parts)}

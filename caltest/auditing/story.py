@@ -131,7 +131,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     if found and of.side and audit.limit.exceeded(of.predicted, of.error):
         return "likely"
     if of.inside:
-        by = None if audit.materiality_ratio else audit.materiality
+        by = None if audit.materiality_ratio else audit.limit.over
         stated = within(of.lens)[1].partition(":")[0] in ("interval", "quantile")
         return "pointless" if by is not None and of.predicted <= by and not stated else "within"
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):

@@ -237,7 +237,8 @@ class SizesOfTimes(Sizes):
         plain = rows.are_alike and rows.clusters is None
         alone = law.horizon is not None or (plain and law.coarse and all(map(law.states, times)))
         risks = {_key(x.look): x for x in _set_apart([Risk.of(look, alone) for look in every])}
-        family = Family.of(options.alpha, len(risks), STRATA * len(times), n_slices)
+        sides = len(options.limit.sides)
+        family = Family.of(options.alpha, len(risks), STRATA * len(times), n_slices, sides)
         return cls(Design.of(rows, None), options.alpha, family, {}, options.limit, risks)
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from scipy.special import stdtrit
 from caltest._sums import Array, blocks
 from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
+from caltest.auditing.limits import Limit
 from caltest.auditing.options import MIN_ROWS
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.auditing.times import Followed
@@ -235,7 +236,8 @@ def _error(
     by = design.stretch
     tied = bool((shown.seen != shown.opened).any())
     both = [
-        family.parts(scores, each, where, design) for each in (shown.seen, shown.opened)[: 1 + tied]
+        family.parts(scores, each, where, design, Limit())
+        for each in (shown.seen, shown.opened)[: 1 + tied]
     ]
     sizes = np.diff(ends, prepend=0)
     part_of = np.empty(len(scores), dtype=np.intp)

@@ -57,6 +57,8 @@ class Law(ABC):
     n_classes: int | None = None
     #: What the parameters were read from, by name if several: rows in another order are recognised.
     given: Any = None
+    #: Which errors the claim forbids: "at least" forbids predictions that are too high.
+    sides: tuple[Any, ...] = ("under", "over")
     #: What was observed before it was completed, (n,); None where nothing had to be.
     seen: Any = None
 
