@@ -23,7 +23,7 @@ from caltest.auditing.sizes import Sizes
 from caltest.auditing.views import Bin, ByFeature, Condition, Group, Slice
 from caltest.bounds.intervals import LARGEST_LEVEL
 from caltest.clusters import Clusters, folds_of
-from caltest.forms.features import KernelRidge, foretold
+from caltest.forms.features import foretold, hat_features
 from caltest.lenses import within
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative, StepDown, evidence_of_draws, of_exchangeable
@@ -233,7 +233,7 @@ def at_least(
     p, columns, features = seen.rows.probs[:, 1], columns_of(seen.rows), seen.rows.features
     here, residuals = folds_of(len(p), seen.rows.clusters, 2, seed) == 1, seen.labels - p
     if learner is None and features is not None:
-        hat = KernelRidge.of(columns, len(features.columns) + 1).features
+        hat = hat_features(columns, len(features.columns) + 1)
         # The ridge regression of one half's residuals, but for ΦᵀΦ: half of that of all rows.
         rising = hat[here] @ (hat[~here].T @ residuals[~here].astype(hat.dtype)) >= 0.0
     else:

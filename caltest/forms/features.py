@@ -11,7 +11,7 @@ less ½; each 0 on average.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -461,58 +461,35 @@ def _of_variance_one(values: Any) -> Array:
     return np.asarray(np.nan_to_num((values - mean) / (deviation if deviation > 0.0 else 1.0)))
 
 
-@dataclass(frozen=True, eq=False)
-class KernelRidge:
-    """Features Φ of a Gaussian kernel of columns: all rows, or landmarks, are its centres."""
+def hat_features(columns: Array, count: int) -> Array:
+    """Return features Φ (n, F) of a Gaussian kernel of columns (n, D), ΦΦᵀ the hat matrix of a ridge.
 
-    columns: Array  #: (n, D), standardised.
-    count: int  #: How many features there were before.
-    directions: Any = None  #: Of the centres, (C, F).
+    All rows, or landmarks, are its centres; ``count`` columns vary by 1 in all. Directions of which a
+    ridge of n/100 leaves little are left out.
+    """
+    n, centres = len(columns), columns
+    if n > _UP_TO:
+        centres = columns[np.sort(generator(0).choice(n, _LANDMARKS, replace=False))]
 
-    @classmethod
-    def of(cls, columns: Array, count: int) -> KernelRidge:
-        """Find the directions of ΦᵀΦ, scaled by what a ridge of n/100 leaves of them."""
-        n = len(columns)
-        found = cls(columns, count)
-        centres = found._centres
-        values, vectors = np.linalg.eigh(found._kernel(centres, centres))
-        own = values > 1e-9 * values[-1]
-        values, root = values[own], vectors[:, own] / np.sqrt(values[own])
-        most = len(values)
-        if n > _UP_TO:
-            squares: Any = sum(each.T @ each for _, each in found._blocks(root))
-            values, turned = np.linalg.eigh(squares)
-            root, most = root @ turned, max(16, min(_WIDTH, _NUMBERS // n))
-        ridge = _RIDGE * n
-        kept = values / (values + ridge) >= _NEGLIGIBLE
-        kept[:-most] = False
-        return replace(found, directions=root[:, kept] / np.sqrt(values[kept] + ridge))
+    def kernel(some: Array) -> Array:
+        squares = (some**2).sum(axis=1)[:, None] + (centres**2).sum(axis=1) - 2.0 * some @ centres.T
+        return np.asarray(np.exp(squares.clip(min=0.0) / (-2.0 * count)))
 
-    @cached_property
-    def _centres(self) -> Array:
-        n = len(self.columns)
-        if n <= _UP_TO:
-            return self.columns
-        return self.columns[np.sort(generator(0).choice(n, _LANDMARKS, replace=False))]
-
-    def _kernel(self, some: Array, others: Array) -> Array:
-        """Return exp(−|z − z′|²/(2d)) of columns, d the number of columns that were given."""
-        squares = (some**2).sum(axis=1)[:, None] + (others**2).sum(axis=1) - 2.0 * some @ others.T
-        return np.asarray(np.exp(squares.clip(min=0.0) / (-2.0 * self.count)))
-
-    def _blocks(self, directions: Array) -> Iterator[tuple[slice, Array]]:
-        for rows in blocks(len(self.columns), _AT_ONCE):
-            yield rows, self._kernel(self.columns[rows], self._centres) @ directions
-
-    @cached_property
-    def features(self) -> Array:
-        """Features Ψ with ΨΨᵀ = K (K + λ)⁻¹, (n, F); of many rows in half the digits."""
-        n = len(self.columns)
-        kind = np.float64 if n <= _UP_TO else np.float32
-        found = np.empty((n, self.directions.shape[1]), kind)
-        for rows, each in self._blocks(self.directions):
-            found[rows] = each
-        return found
+    values, vectors = np.linalg.eigh(kernel(centres))
+    own = values > 1e-9 * values[-1]
+    values, root = values[own], vectors[:, own] / np.sqrt(values[own])
+    most, kind = len(values), "f8"
+    if n > _UP_TO:
+        parts = (kernel(columns[rows]) @ root for rows in blocks(n, _AT_ONCE))
+        values, turned = np.linalg.eigh(sum(each.T @ each for each in parts))
+        root, most, kind = root @ turned, max(16, min(_WIDTH, _NUMBERS // n)), "f4"
+    ridge = _RIDGE * n
+    kept = values / (values + ridge) >= _NEGLIGIBLE
+    kept[:-most] = False
+    found, directions = np.empty((n, kept.sum()), kind), root[:, kept] / np.sqrt(values[kept] + ridge)
+    for rows in blocks(n, _AT_ONCE):
+        found[rows] = kernel(columns[rows]) @ directions
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from caltest.clusters import folds_of
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import LinearSum
-from caltest.forms.features import Cells, KernelRidge, LearnerForm, RidgeForm, ScanForm, standardised
+from caltest.forms.features import Cells, LearnerForm, RidgeForm, ScanForm, hat_features, standardised
 from caltest.laws import Classes, Predictive
 from caltest.statistics.base import Listed
 
@@ -118,7 +118,7 @@ class FeatureRidge(OfFeatures, row="feature_ridge"):
     def given(self, predictions: Rows) -> RidgeForm:
         """Fix the predictions and the learner."""
         usual, columns = self.usual(predictions), columns_of(predictions)
-        hat = KernelRidge.of(columns, len(_features(predictions).columns) + 1).features
+        hat = hat_features(columns, len(_features(predictions).columns) + 1)
         return RidgeForm.of(predictions.law, predictions.weights, usual, hat)
 
 
