@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array as Array
-from caltest._sums import Tile
 from caltest._visible import quoted
 from caltest.exceptions import InputError
 from caltest.laws import Law
@@ -42,12 +41,6 @@ class Form(ABC):
 
     #: A distribution-free bound, where one is known.
     tail_bound: TailBound | None = None
-    #: Whether it is a U-statistic of degree two, the mean of h_ij over the pairs i ≠ j.
-    is_u_statistic: bool = False
-
-    def gram(self, labels: Labels) -> Tile:
-        """Return h of a U-statistic as a tile function, its diagonal included."""
-        raise TypeError(f"{type(self).__name__} has no Gram matrix")
 
     @property
     def resolution(self) -> float:

@@ -132,12 +132,8 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
 
         return Signed(of_signs, clusters.count, True, self.resolution)
 
-    @property
-    def is_u_statistic(self) -> bool:  # type: ignore[override]
-        """Whether it is a mean over pairs i ≠ j of equal weight."""
-        return self.tail_bound is not None and not self.diagonal
-
     def gram(self, labels: Labels) -> Tile:
+        """Return h of a mean over pairs as a tile function, its diagonal included."""
         residuals = residuals_of(self.probs, labels.astype(np.intp))
         images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
 

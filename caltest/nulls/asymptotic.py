@@ -17,6 +17,7 @@ from caltest._sums import Array, blocks, multiply, quadratic_forms
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Binned, Combined, Form, LabelFunction, MeanSquare, MeanSurprise, base
+from caltest.forms.pairs import Pairwise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import LabelSampler
 from caltest.nulls.base import Answer, Guarantee, Null, Question, from_draws, from_sides
@@ -381,12 +382,13 @@ class Bootstrap(Null):
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit U-statistics with a Gram matrix."""
-        return form.is_u_statistic
+        """Fit means over pairs i ≠ j of equal weight."""
+        return isinstance(form, Pairwise) and form.tail_bound is not None and not form.diagonal
 
     def answer(self, question: Question) -> Answer:
         """Return the bootstrap p-value; where labels are all but certain, resamples do not vary."""
-        tile, n = question.form.gram(question.labels), len(question.labels)
+        form = cast("Pairwise", question.form)
+        tile, n = form.gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
         diagonal = np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
