@@ -214,6 +214,8 @@ class Null(ABC):
     of_clusters: ClassVar[bool] = False
     #: Whether it draws; else its work is that of one label vector, about.
     resamples: ClassVar[bool] = False
+    #: Whether it looks at all completions of censored times itself, among the same draws.
+    takes_completions: ClassVar[bool] = False
 
     @classmethod
     def fits(cls, form: Form) -> bool:
@@ -230,7 +232,7 @@ class Null(ABC):
 
     def answer_completed(self, question: Question) -> Answer:
         """Return the p-value; where censored times were completed, one of all completions."""
-        if not question.completions:
+        if self.takes_completions or not question.completions:
             return self.answer(question)
         every = (question.labels, *question.completions)
         return combined([self.answer(replace(question, labels=each, completions=())) for each in every])
@@ -285,11 +287,7 @@ class MonteCarlo(Null):
     name = "monte_carlo"
     guarantee = "exact"
     requires = "any statistic"
-    resamples = True
-
-    def answer_completed(self, question: Question) -> Answer:
-        """Return the p-value; all completions are ranked among the same draws."""
-        return self.answer(question)
+    resamples = takes_completions = True
 
     def answer(self, question: Question) -> Answer:
         """Return the exact p-value."""

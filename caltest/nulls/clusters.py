@@ -417,11 +417,7 @@ class OnePerCluster(Null):
     name = "one_per_cluster"
     guarantee = "exact"
     requires = "any statistic"
-    of_clusters = True
-
-    def answer_completed(self, question: Question) -> Answer:
-        """Return the p-value, of which every choice takes all completions."""
-        return self.answer(question)
+    of_clusters = takes_completions = True
 
     def answer(self, question: Question) -> Answer:
         """Return twice the mean of the choices' exact p-values."""
