@@ -21,7 +21,7 @@ from caltest.data.rows import refuse_clusters, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import InputError
 from caltest.laws.classes import LabelSampler
-from caltest.lenses import ClassWise, Lens, lens_of, through
+from caltest.lenses import ClassWise, Lens, lens_of, one_probability
 from caltest.pictures import Array, Limits
 from caltest.plots import canvas
 from caltest.results import CalibrationResult
@@ -147,12 +147,8 @@ def panel_of(
     ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
     seed, and who draws; ``kept``: whether rows were sampled by their label.
     """
-    view, _ = through(whole, lens)
-    if view.rows.n_classes != 2:
-        raise InputError(
-            f"a reliability diagram shows one probability, and there are {view.rows.n_classes} classes "
-            "through this lens; give 'top_label', 'classwise', 'class:0' or 'top:5'."
-        )
+    do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
+    view, _ = one_probability(whole, lens, "a reliability diagram shows", do)
     n_resamples, seed, workers = draws
     options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": workers.n_jobs}
     measure = ECE(bins) if bins else BrierMCB()
