@@ -9,18 +9,17 @@ from __future__ import annotations
 import io
 import textwrap
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from caltest._arguments import OneOf, anything, arguments, check_variable
+from caltest._arguments import OneOf, arguments, check_variable
 from caltest._visible import shown
 from caltest.auditing.views import View
 from caltest.data import Rows
-from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.files.writing import write_whole
 from caltest.lenses import Lens
@@ -339,66 +338,6 @@ class Display(ABC):
         """Draw in these axes, of a new figure of one's own or not."""
         for ax, drawn in zip(axes, self._pictures(), strict=True):
             show(ax, *drawn, columns=self._columns)
-
-
-@dataclass(frozen=True, eq=False)
-class PredictionsDisplay(Display):
-    """A picture of predictions and labels, or of a fitted classifier on rows held out."""
-
-    @classmethod
-    @abstractmethod
-    def from_predictions(cls, *args: Any, **kwargs: Any) -> Self:
-        """Compute and draw the picture of predictions and labels."""
-
-    @classmethod
-    @arguments(model=anything)
-    def from_estimator(cls, model: Any, X: object, y: object, **options: Any) -> Self:
-        """Compute and draw the picture of a fitted classifier, on rows held out.
-
-        Parameters
-        ----------
-        model
-            Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``: a pipeline, a search
-            or a calibrated classifier too, and those of XGBoost and LightGBM. Several by name, as in
-            ``{"before": model, "after": calibrated}``, where ``from_predictions`` takes several.
-        X
-            The rows, as the model takes them.
-        y
-            Their labels, (n,): values of ``classes_``, to which they are matched. Of a model without
-            ``classes_``, columns counted from 0.
-        **options
-            As in ``from_predictions``.
-
-        Returns
-        -------
-        Display
-            Drawn.
-
-        Raises
-        ------
-        InputError
-            If the model is not fitted or gives no probabilities, a label is none of its classes, or as
-            ``from_predictions``.
-
-        Examples
-        --------
-        >>> import caltest, matplotlib.pyplot as plt
-        >>> from sklearn.datasets import load_iris
-        >>> from sklearn.naive_bayes import GaussianNB
-        >>> iris = load_iris()
-        >>> X, y = iris.data, iris.target_names[iris.target]
-        >>> model = GaussianNB().fit(X[::2], y[::2])
-        >>> display = caltest.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], rng=0)
-        >>> display.panels[0].result.n_samples
-        75
-        >>> plt.close(display.figure_)
-        """
-        if not isinstance(model, Mapping):
-            return cls.from_predictions(*predicted_by(model, X, y), **options)
-        found = {name: predicted_by(each, X, y) for name, each in model.items()}
-        labels = next((labels for _, labels in found.values()), y)
-        probs = {name: probs for name, (probs, _) in found.items()}
-        return cls.from_predictions(probs, labels, **options)
 
 
 @dataclass(frozen=True, eq=False)

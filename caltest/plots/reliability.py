@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias, get_args
 import numpy as np
 
 from caltest import pictures
-from caltest._arguments import arguments, check_draws, choose, level_of_confidence
+from caltest._arguments import anything, arguments, check_draws, choose, level_of_confidence
 from caltest._numbers import confidence_text
 from caltest._parallel import Workers
 from caltest.binning import Binning, ConsistencyBand, EqualMass, intervals
+from caltest.data.sample import predicted_by
 from caltest.exceptions import InputError
 from caltest.lenses import Lens
 from caltest.pictures import DIAGONAL, GRID, LINEAR, Array, Axis, Mark, Picture, Scale, told_apart
 from caltest.plots import canvas
-from caltest.plots.canvas import PredictionsDisplay, lettering
+from caltest.plots.canvas import Display, lettering
 from caltest.plots.panel import Panel, panel_of, views_of
 from caltest.sampling import Rng, seed_of
 
@@ -33,7 +34,7 @@ _TAIL = 0.005  # share of the predictions on either side that need not be on the
 
 
 @dataclass(frozen=True, eq=False)
-class ReliabilityDisplay(PredictionsDisplay):
+class ReliabilityDisplay(Display):
     """Plot a reliability diagram with exact bands: observed rates against predicted probabilities.
 
     Make it with :meth:`from_predictions`.
@@ -193,6 +194,56 @@ class ReliabilityDisplay(PredictionsDisplay):
         kept = sampling_rates is not None
         panels = [panel_of(whole, seen, binning, levels, draws, kept=kept) for whole, seen in views]
         return cls(tuple(panels), curve, confidence, names).plot(ax)
+
+    @classmethod
+    @arguments(model=anything)
+    def from_estimator(cls, model: Any, X: object, y: object, **options: Any) -> Self:
+        """Compute and draw the picture of a fitted classifier, on rows held out.
+
+        Parameters
+        ----------
+        model
+            Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``: a pipeline, a search
+            or a calibrated classifier too, and those of XGBoost and LightGBM. Several by name, as in
+            ``{"before": model, "after": calibrated}``, where ``from_predictions`` takes several.
+        X
+            The rows, as the model takes them.
+        y
+            Their labels, (n,): values of ``classes_``, to which they are matched. Of a model without
+            ``classes_``, columns counted from 0.
+        **options
+            As in ``from_predictions``.
+
+        Returns
+        -------
+        Display
+            Drawn.
+
+        Raises
+        ------
+        InputError
+            If the model is not fitted or gives no probabilities, a label is none of its classes, or as
+            ``from_predictions``.
+
+        Examples
+        --------
+        >>> import caltest, matplotlib.pyplot as plt
+        >>> from sklearn.datasets import load_iris
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> iris = load_iris()
+        >>> X, y = iris.data, iris.target_names[iris.target]
+        >>> model = GaussianNB().fit(X[::2], y[::2])
+        >>> display = caltest.ReliabilityDisplay.from_estimator(model, X[1::2], y[1::2], rng=0)
+        >>> display.panels[0].result.n_samples
+        75
+        >>> plt.close(display.figure_)
+        """
+        if not isinstance(model, Mapping):
+            return cls.from_predictions(*predicted_by(model, X, y), **options)
+        found = {name: predicted_by(each, X, y) for name, each in model.items()}
+        labels = next((labels for _, labels in found.values()), y)
+        probs = {name: probs for name, (probs, _) in found.items()}
+        return cls.from_predictions(probs, labels, **options)
 
     def _grid(self) -> dict[str, Any]:
         """Return one panel, or the three to five columns that leave fewest places empty."""
