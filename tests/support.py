@@ -1,5 +1,6 @@
 """What the tests share: small data, independent draws, complete enumeration, binomial limits."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -22,13 +23,20 @@ P6 = np.array(
 Y6 = np.array([0, 1, 0, 0, 2, 2])
 
 
+@cache
+def runner():
+    """Run the command line in this process: its options are made once, which takes long."""
+    from typer import testing
+
+    testing._get_command = cache(testing._get_command)
+    return testing.CliRunner()
+
+
 def command(*arguments):
     """Run the command line in this process: what it prints, and its exit status."""
-    from typer.testing import CliRunner
-
     from caltest.cli import app
 
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    return runner().invoke(app, [str(argument) for argument in arguments])
 
 
 def refused(result, words):
