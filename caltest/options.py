@@ -30,25 +30,21 @@ from typing import Any
 
 _SHARED = """
 FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such as
-    'part-*.parquet'; also s3://, gs://, abfs:// and other URLs. One column of probabilities per class,
-    and one of labels.
+    'part-*.parquet'; also s3:// and other URLs. A column of probabilities per class, and one of labels.
 label COL  The column of labels, or of outcomes that are numbers.
     [default: label, y, y_true, target or class | found by its name]
 columns COLS  The columns of probabilities, separated by commas.
     [default: all but the label and the groups | all others]
-mean COL  If a normal distribution of a number was predicted: the column of its mean; with --sd or
-    --variance.
+mean COL  If normal distributions of numbers were predicted: the column of means; with --sd, --variance.
 sd COL  The column of its standard deviation.
 variance COL  The column of its variance.
 quantiles COLS  If quantiles of a number were predicted: their columns and levels, low=0.05,high=0.95;
     or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
 members PREFIX  If members of an ensemble, or draws, were predicted: what their columns are called
     before the number, sample_ for sample_0 and others.
-truth PATH  If FILE is the long table of a forecast hub: the table of what was observed, which has
-    columns of the tasks too.
+truth PATH  If FILE is the long table of a forecast hub: that of what was observed, with the tasks too.
 where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.
-time COL  If times until an event were predicted: the column of the time that was seen; with --event
-    and --survival-at.
+time COL  If times until an event were predicted: the column of those seen; with --event, --survival-at.
 survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
     each time, or a name with a star for the time, 's*'.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
@@ -60,15 +56,12 @@ logits -  The columns hold logits: their softmax is taken; of a single one, the 
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 feature/features COL…  A column known before the outcome, in which errors are searched for where nobody
     has named the groups; once for each column.
-features PATTERN…  The same, of all columns so called that are nothing else: 'x_*', or '*' with
-    --columns; '!id' leaves one out.
+features PATTERN…  All other columns so called: 'x_*', or '*' with --columns; '!id' leaves one out.
 weights COL  The column of weights.
-clusters COL  The column of clusters, such as patient: rows with the same entry may depend on each
-    other.
+clusters COL  The column of clusters, such as patient: rows with the same entry may be dependent.
 blocks TEXT  Clusters are blocks of time, and --clusters names a column of dates or times: how long a
     block is, such as 12h, 7d, 4w or 1mo. [default: every entry is a cluster]
-sampling-rate/sampling_rates CLASS=RATE…  The share of the rows of a class that were kept, 0=0.01 for
-    one in a hundred; once for each class.
+sampling-rate/sampling_rates CLASS=RATE…  The share of rows kept of a class, 0=0.01; once for each.
 lens NAME  A view of the predictions: see caltest list lenses.
 intersections INT  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
 materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: none]
@@ -147,8 +140,7 @@ lens json jobs example
 """,
     "estimate-error": """
 FILE label columns logits group lens
-functions NAMES =all  The estimators to compare, separated by commas, see caltest list functions;
-    all: those that suit the data.
+functions NAMES =all  Estimators, separated by commas, see caltest list functions; all: those that suit.
 pvalue NAME =held_out  held_out: from the test rows, exact; or none.
 resamples/n_resamples INT  Draws of labels. [default: 999]
 test-size FLOAT =0.2  Share of the rows held out for the estimate.
@@ -161,12 +153,10 @@ FILES FILE… typed  Two files or more, of the same rows in the same order; or o
     P(class 1) for each model (--columns before,after).
 label columns mean sd variance quantiles members truth where
 time event survival-at follow-up interpolation logits
-group COL…  A column whose values group the rows: errors are reported in every group too; give it once
-    for each column.
+group COL…  A column whose values group the rows, for errors in groups too; once for each column.
 weights clusters blocks sampling-rate
 intersections
-statistic NAME  A statistic whose value is shown for each model: see caltest list
-    statistics. [default: none]
+statistic NAME  One whose value is shown for each model: see caltest list statistics. [default: none]
 lens
 report FILE  Also write a page with the picture and all that is said: one .html file.
 json plot
@@ -186,8 +176,7 @@ sample-size -  Find how many rows one test needs to find the assumed error with 
 temperature FLOAT  Assume logits divided by this: overconfident below 1, underconfident above.
 bias FLOAT  Assume that the log-odds of --target are this much too high.
 target CLASS  The class of --bias. [default: class 1 of two]
-overconfidence FLOAT  Assume that the confidence in the top class is this much too high, 0.05 for 5
-    points.
+overconfidence FLOAT  Assume that the confidence in the top class is too high, 0.05: by 5 points.
 statistic NAME  What is computed: see caltest list statistics. [default: that of caltest test]
 null NAME  Where the p-value comes from: see caltest list nulls. [default: monte_carlo]
 lens
@@ -209,8 +198,7 @@ FILES FILE… typed  A table with a row for each simulation: a parameter in the 
 names COLS  The parameters, separated by commas; for arrays, in the order of their columns.
     [default: for arrays 0, 1, …]
 materiality FLOAT  The error of coverage that matters, 0.02 for 2 points. [default: no limit]
-alpha resamples seed report markdown json junit title date fail-on
-jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
+alpha resamples seed report markdown json junit title date fail-on jobs
 """,
     "monitor": """
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
@@ -221,18 +209,15 @@ group COL…  A column whose values group the rows; give it once for each column
 clusters
 id/ids COL  A column of names of rows, if outcomes come late: rows whose label is empty wait, and a
     later file may hold names and labels alone.
-batch NAME  What the batch is called, by which it is known if it comes again; for one FILE.
-    [default: its content]
+batch NAME  A name by which a batch is known if it comes again; for one FILE. [default: its content]
 date TEXT  When its rows were predicted.
 date-column COL  A column of the dates when rows were predicted, which are in their order.
 alpha FLOAT  Probability that a calibrated model ever raises an alarm. Like the next six, it is kept
     in STATE, and may be left out from then on. [default: 0.05]
 mode NAME  ever, or change: for a model that may be good for years. [default: ever]
-mean-run-length FLOAT  Rows, or clusters, on average to a false alarm, with --mode change.
-    [default: 10000]
+mean-run-length FLOAT  Mean rows or clusters to a false alarm, with --mode change. [default: 10000]
 tolerance FLOAT  An error that every probability may have, 0.02 for 2 points. [default: 0]
-lens NAME  What is looked at: top_label, class:3, interval:0.9 and others.
-    [default: all that is predicted]
+lens NAME  What is looked at: top_label, class:3 or others. [default: all that is predicted]
 statistic NAME  Bets on the scores of rows of one: brier, log_score, spiegelhalter, ecd; or citl.
     [default: on all that can be learned]
 model TEXT  Name and version of the model: a state is of one. [default: none]
