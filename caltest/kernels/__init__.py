@@ -5,16 +5,9 @@ is a function of two sets of predictions. Sums and positive multiples of kernels
 ``Linear() + 2 * Gaussian()``.
 """
 
-from caltest.kernels.base import (
-    Exponential,
-    Gaussian,
-    Kernel,
-    Linear,
-    LinearGaussian,
-    Scaled,
-    Sum,
-    fitted,
-)
+# ruff: noqa: F403, F405 -- the names of `__all__`, which are listed once
+
+from caltest.kernels.base import *
 from caltest.kernels.matrix import MatrixKernel
 
 __all__ = ["Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
