@@ -1,5 +1,7 @@
 """Nulls: the ways to compute a p-value, each with its assumption."""
 
+# ruff: noqa: F403, F405 -- the names of `__all__`, which are listed once
+
 from typing import Any
 
 import numpy as np
@@ -10,22 +12,11 @@ from caltest._visible import quoted
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consistency, NormalApproximation
-from caltest.nulls.base import (
-    GUARANTEES,
-    Answer,
-    ComponentAnswer,
-    Guarantee,
-    MonteCarlo,
-    Null,
-    Question,
-    Trial,
-    answer_of,
-    observed_value,
-)
-from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
-from caltest.nulls.moments import ConditionalMoments
-from caltest.nulls.times import EventSigns
+from caltest.nulls.asymptotic import *
+from caltest.nulls.base import *
+from caltest.nulls.clusters import *
+from caltest.nulls.moments import *
+from caltest.nulls.times import *
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
