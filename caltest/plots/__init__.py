@@ -9,17 +9,12 @@ from caltest.exceptions import InputError
 from caltest.plots.canvas import Display, ResultDisplay
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
 from caltest.plots.evidence import AuditDisplay, MonitorDisplay, NullDisplay
-from caltest.plots.findings import (
-    BoundsDisplay,
-    ComparisonDisplay,
-    PowerDisplay,
-)
+from caltest.plots.findings import BoundsDisplay, ComparisonDisplay, PowerDisplay
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 
-__all__ = ["AuditDisplay", "BoundsDisplay", "ComparisonDisplay"]
-__all__ += ["Display", "MonitorDisplay", "NullDisplay", "PITDisplay", "Panel"]
-__all__ += ["PowerDisplay", "ReliabilityDisplay", "SurvivalDisplay"]
+__all__ = ["AuditDisplay", "BoundsDisplay", "ComparisonDisplay", "Display", "MonitorDisplay", "Panel"]
+__all__ += ["NullDisplay", "PITDisplay", "PowerDisplay", "ReliabilityDisplay", "SurvivalDisplay"]
 
 _DISPLAYS = ResultDisplay.__subclasses__()
 #: By the name of a result's class: the display that shows it.
