@@ -10,15 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from caltest import pictures
-from caltest._numbers import (
-    counted,
-    in_units,
-    outward_points,
-    percent,
-    percents,
-    points,
-    without_rounding,
-)
+from caltest._numbers import in_units, outward_points, percent, percents, points, without_rounding
 from caltest._visible import CLAUSE, shortened, shown, shown_column, visible
 from caltest.auditing.views import View
 from caltest.binning import joint_bands
@@ -106,8 +98,8 @@ def chi_square(test: ChiSquareTest) -> str:
     """Write a likelihood-ratio test."""
     if test.degrees == 0:
         return "a certain prediction was wrong" if test.statistic else "nothing to test"
-    freedom = counted(test.degrees, "degree")
-    return f"χ² = {test.statistic:.4g}, {freedom} of freedom, p = {test.pvalue:.3g}"
+    freedom = f"{test.degrees} degree{'s' * (test.degrees > 1)} of freedom"
+    return f"χ² = {test.statistic:.4g}, {freedom}, p = {test.pvalue:.3g}"
 
 
 # ------------------------------------------------------------------ at least
