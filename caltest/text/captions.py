@@ -12,21 +12,8 @@ from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
 from caltest.auditing.views import ByFeature, Cumulative, Part, PitHistogram, Slice, View
 from caltest.lenses import within
-from caltest.text import sizes
-from caltest.text.vocabulary import (
-    begun,
-    capital,
-    group_name,
-    kind_of,
-    lens_name,
-    limit,
-    made_by,
-    of_probabilities,
-    outcomes_called,
-    posterior_size,
-    view_name,
-    way,
-)
+from caltest.text import sizes, vocabulary
+from caltest.text.vocabulary import begun, capital, group_name, lens_name, outcomes_called, view_name
 
 if TYPE_CHECKING:
     from caltest.auditing.posteriors import PosteriorSize
@@ -67,7 +54,7 @@ def pair_note(of: PosteriorSize) -> str:
     """Return how the picture of two parameters is read."""
     return (
         "True values less means of draws, in standard deviations of the posterior. Ellipses: dashed as "
-        f"stated, drawn as observed; {posterior_size(of)}."
+        f"stated, drawn as observed; {vocabulary.posterior_size(of)}."
     )
 
 
@@ -76,7 +63,7 @@ def pair_note(of: PosteriorSize) -> str:
 
 def side(audit: Audit, of: View | Part) -> str | None:
     """Return which way something is shown to be wrong, such as "too high"; else None."""
-    told = way(audit.story.mark(of).side, of.lens)
+    told = vocabulary.way(audit.story.mark(of).side, of.lens)
     return f"{told}{sizes.off_centre(audit, of)}" if told else None
 
 
@@ -84,7 +71,7 @@ def shaded(audit: Audit) -> str | None:
     """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
     if None not in (audit.materiality, audit.materiality_ratio):
         return None  # it is not the same for all
-    own = limit(audit)
+    own = vocabulary.limit(audit)
     return own if own is None or audit.materiality is None else f"±{own}"
 
 
@@ -227,7 +214,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
     """Return what a picture along a feature shows, from the intervals of its bins."""
-    ways = Counter(way(each.side, of.lens) for each in of.bins if each.side and audit.story.found)
+    ways = Counter(vocabulary.way(x.side, of.lens) for x in of.bins if x.side and audit.story.found)
     told = [f"{text} in {many(count)}" for text, count in ways.items()]
     text = f"{', '.join(told) or 'not shown to be wrong in any'} of {many(len(of.bins))} bins."
     view = next(each for each in audit.views if each.lens == of.lens)
@@ -270,7 +257,7 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
         text = "at no level more than chance alone explains."
     elif view.key not in audit.wrong_views:
         text = "no error was found, though the line leaves the shaded band."
-    elif kind_of(view.lens) == "ranks":
+    elif vocabulary.kind_of(view.lens) == "ranks":
         text = "some ranks occur too often, others too rarely."
     elif len(set(out.values())) == 2:
         few, (low, high) = "few" if most < least else "many", sorted((least, most))
@@ -412,7 +399,7 @@ def members_note(audit: Audit) -> str:
     if any(sizes.with_ties(view) for view in audit.views):
         return "With ties: values equal to a quantile, or to the end of an interval, count too."
     of_members = "members" in audit.about or audit.about == POSTERIOR
-    if not of_members or of_probabilities(audit):
+    if not of_members or vocabulary.of_probabilities(audit):
         return ""
     return "Predicted: what so many members can state; few cannot state every level."
 
@@ -420,6 +407,6 @@ def members_note(audit: Audit) -> str:
 def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:
     """Say of what is shown which groups an audit makes itself, and what is projected; "" if nothing."""
     groups = (of.group for of in shown if isinstance(of, View) and of.group)
-    made = dict.fromkeys(text for group in groups if (text := made_by(audit, group)))
+    made = dict.fromkeys(text for group in groups if (text := vocabulary.made_by(audit, group)))
     projected = any(of.projected for of in shown)
     return " ".join([*made, *["In brackets: projected, as nobody was followed so long."] * projected])

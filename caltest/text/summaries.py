@@ -416,7 +416,9 @@ def monitor(state: MonitorState) -> str:
         p="" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9",
         heads=heads,
         rows=[tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)],
-        where=lambda each: "" if each.column is None else f" where {_condition(each)}",
+        where=lambda x: (
+            "" if x.column is None else f" where {shown(x.column)} is {shown(x.value or '')}"
+        ),
         between=partial(_between_points, unit),
         since=since,
         odds=odds,
@@ -429,10 +431,6 @@ def monitor(state: MonitorState) -> str:
 def evidence_name(each: Evidence) -> str:
     """Return whose evidence it is."""
     return "all rows" if each.column is None else f"{shown(each.column)} = {shown(each.value or '')}"
-
-
-def _condition(each: Evidence) -> str:
-    return f"{shown(each.column or '')} is {shown(each.value or '')}"
 
 
 def odds(log_evalue: float) -> str:
