@@ -413,6 +413,15 @@ def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
     raise InputError(f"there is no {kind} {quoted(name)}; {hint}: {', '.join(choices)}.")
 
 
+def made(kind: str, given: object, choices: Mapping[str, type[T]], base: type[T], do: str) -> T:
+    """Return an object of a kind: given by its name, as its class, or as it is."""
+    given = choose(kind, given, choices) if isinstance(given, str) else given
+    found = given() if isinstance(given, type) and issubclass(given, base) else given
+    if not isinstance(found, base):
+        raise wrong(kind, given, do)
+    return found
+
+
 # ---------------------------------------------------------------------- whole calls
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import choose
+from caltest._arguments import made
 from caltest._parallel import Workers
 from caltest._visible import quoted
 from caltest.data import Sample
@@ -49,15 +49,8 @@ def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
 
 def find_null(null: str | Null | None) -> Null:
     """Return the null of a name or an object; None is the exact one."""
-    if null is None:
-        return MonteCarlo()
-    if isinstance(null, str):
-        return choose("null", null, NULLS)()
-    if isinstance(null, type) and issubclass(null, Null):
-        return null()
-    if isinstance(null, Null):
-        return null
-    raise InputError(f"null is {quoted(null)}; give a name or an object of caltest.nulls.")
+    do = "give a name or an object of caltest.nulls"
+    return MonteCarlo() if null is None else made("null", null, NULLS, Null, do)  # type: ignore[type-abstract]
 
 
 def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:

@@ -5,9 +5,7 @@
 from collections.abc import Callable
 from typing import TypeAlias
 
-from caltest._arguments import choose
-from caltest._visible import quoted
-from caltest.exceptions import InputError
+from caltest._arguments import made
 from caltest.laws import Classes
 from caltest.statistics.base import *
 from caltest.statistics.ckce import *
@@ -45,13 +43,8 @@ __all__ += ["DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATISTICS", "find_stat
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
     """Return the statistic of a name, an object or a function."""
-    if isinstance(statistic, str):
-        return choose("statistic", statistic, STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS)()
-    if isinstance(statistic, type) and issubclass(statistic, Statistic):
-        return statistic()
-    if isinstance(statistic, Statistic):
-        return statistic
-    if callable(statistic) and not isinstance(statistic, type):
+    if callable(statistic) and not isinstance(statistic, type | Statistic):
         return FunctionStatistic(statistic)
     do = "give a name, an object of caltest.statistics, or a function f(probs, labels) -> float"
-    raise InputError(f"statistic is {quoted(statistic)}; {do}.")
+    every = STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS
+    return made("statistic", statistic, every, Statistic, do)  # type: ignore[type-abstract]
