@@ -529,10 +529,6 @@ class RidgeForm(ResidualForm):
             own += seen**2 @ self._squares[rows]
         return np.asarray(np.einsum("bf,bf->b", sums, sums) - own)
 
-    @property
-    def features_of_a_class(self) -> int:  # type: ignore[override]
-        return int(self.features.shape[1])
-
     def _by_cluster(self, labels: Labels, clusters: Clusters) -> Array:
         seen = self.weights * self.residuals(labels[None])[0]
         return clusters.sums(seen[:, None] * self.features)

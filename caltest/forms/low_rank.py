@@ -125,11 +125,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
             own = float((sums * sums).sum())
         return signed_sums(sums, partial(squared_norms, scale, own), True, self.resolution)
 
-    @property
-    def features_of_a_class(self) -> int:  # type: ignore[override]
-        """As many as there are."""
-        return int(self.features.shape[1])
-
     def images(self, rows: Places, residuals: Array) -> Array:
         f = self.features.shape[1]
         features = self.features[rows.ravel()].astype(np.float64).reshape(*rows.shape, f)

@@ -45,8 +45,6 @@ class HasSigns(Form):
     probs: Array
     #: What every label of a row adds, if the value is one sum over rows, (n, m).
     row_scores: Array | None = None
-    #: Features of a class that a row adds up, about.
-    features_of_a_class: ClassVar[int] = 1
     #: Whether pairs of one cluster are left out for one label vector after another.
     one_by_one: ClassVar[bool] = False
     #: Effective clusters that it depends on, where it knows.
@@ -346,7 +344,8 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: La
 
 def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
     n, m = form.probs.shape
-    count = int(np.clip(_NUMBERS // (n * m * form.features_of_a_class), _FEWEST, _MOST))
+    width = form.features.shape[1] if hasattr(form, "features") else 1  # numbers of a row and a class
+    count = int(np.clip(_NUMBERS // (n * m * width), _FEWEST, _MOST))
     stream, drawn = generator(_SEED), form.comonotone()
     squares, fourth = np.zeros((2, clusters.count))
     of_a_bin: list[float] = []
