@@ -241,6 +241,8 @@ class ResidualForm(HasSigns):
     weights: Array  #: (n,).
     usual: Any  #: The form of their sum, which says what comonotone outcomes are.
 
+    one_by_one = True
+
     @property
     def probs(self) -> Array:  # type: ignore[override]
         return np.asarray(self.usual.probs)
@@ -250,9 +252,6 @@ class ResidualForm(HasSigns):
 
     def comonotone(self) -> Any:
         return self.usual.comonotone()
-
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        return np.array([self.signed(y, clusters).observed for y in labels])
 
     @property
     def of_event(self) -> bool:
@@ -579,7 +578,7 @@ class LearnerForm(ResidualForm):
     model: Any
     folds: Places  #: The fold of every row, (n,).
 
-    parallel_inside = True
+    parallel_inside, one_by_one = True, False
 
     @cached_property
     def resolution(self) -> float:
@@ -610,9 +609,6 @@ class LearnerForm(ResidualForm):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         return self._refitted([(outcomes,) for outcomes in labels], workers)
-
-    def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        return self.of_labels(labels)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return what every cluster adds to the sum of residuals, squared, (B, G)."""

@@ -45,7 +45,7 @@ class HasSigns(Form):
     probs: Array
     #: What every label of a row adds, if the value is one sum over rows, (n, m).
     row_scores: Array | None = None
-    #: Whether pairs of one cluster are left out for one label vector after another.
+    #: Whether values are those of signs that are all +1, for one label vector after another.
     one_by_one: ClassVar[bool] = False
     #: Effective clusters that it depends on, where it knows.
     effective: float | None = None
@@ -86,7 +86,7 @@ class HasSigns(Form):
         """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
         if not self.one_by_one:
             return self.of_labels(labels)
-        return np.array([self.signed(y.astype(np.intp), clusters).observed for y in labels])
+        return np.array([self.signed(y, clusters).observed for y in labels])
 
 
 @dataclass(frozen=True, eq=False)
