@@ -19,7 +19,7 @@ from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.features import READ_WHOLE, refuse_tolerance
 from caltest.data.premises import functions_of_outcome, premises_of
-from caltest.data.rows import described, without_zeros
+from caltest.data.rows import Extent, described, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
@@ -418,16 +418,13 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
     return _Given(whole, view, shown.label, tuple(completed), rates=own.get("sampling_rates"))
 
 
-def _counted(rows: Rows, sampling_rates: Mapping[Any, float] | None = None) -> dict[str, Any]:
+def _counted(
+    rows: Rows | Extent, clusters: int | None = None, rates: Mapping[Any, float] | None = None
+) -> dict[str, Any]:
     """Return what is said of how rows count: rates, and the effective numbers of rows and clusters."""
-    found: dict[str, Any] = {}
-    if sampling_rates is not None:
-        found["sampling_rates"] = dict(sampling_rates)
-    if not rows.are_alike:
-        found["effective_n"] = rows.effective
-    if rows.clusters is not None:
-        found["clusters"] = len(np.unique(rows.clusters))
-    return found
+    found: dict[str, Any] = {} if rates is None else {"sampling_rates": dict(rates)}
+    found |= {} if rows.are_alike else {"effective_n": rows.effective}
+    return found if clusters is None else found | {"clusters": clusters}
 
 
 def check_law(measure: Statistic, rows: Rows) -> None:
@@ -473,7 +470,9 @@ def _answered(
         answer = beside_events(question, answer)
     if isinstance(form, LabelFunction) and not (exact or rows.clusters is not None):
         form.check_unmoved(question.labels, question.observed)
-    stated = given.stated(answer, parameters={**fitted.parameters, **_counted(rows, given.rates)})
+    count = None if rows.clusters is None else len(np.unique(rows.clusters))
+    parameters = {**fitted.parameters, **_counted(rows, count, given.rates)}
+    stated = given.stated(answer, parameters=parameters)
     return result_of(question, null, answer, _notes(given, fitted, form), **stated)
 
 
@@ -590,11 +589,8 @@ def _in_one_pass(
     count = stored.clusters
     trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
     question = trial.question(fitted, form, side)
-    parameters = dict(fitted.parameters)
-    if not stored.extent.are_alike:
-        parameters["effective_n"] = stored.extent.effective
+    parameters = {**fitted.parameters, **_counted(stored.extent, count)}
     if count is not None:
-        parameters["clusters"] = count
         columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
         confirm = partial(_confirmed, samples, question, stored.n_samples)
         answer = answer_of_signs(question, columns, count, confirm, found.rounding)
