@@ -41,6 +41,7 @@ AS_PREDICTED = "observed as predicted"  # the diagonal
 
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _LETTER = 0.068  # inches: of a title
+_WIDTHS = {"intervals": 2.0, "bars": 2.0, "own": 5.0, "joint": 1.2, "labels": 2.4}  # of lines
 _FOOT = 0.14  # of the height of axes: bars of rows in them
 
 #: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
@@ -82,13 +83,7 @@ STYLES: dict[str, dict[str, Any]] = {
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "zorder": 2}
         for side, colour in ((OK, BLUE), (BAD, VERMILION))
-        for style, width in (
-            ("intervals", 2.0),
-            ("bars", 2.0),
-            ("own", 5.0),
-            ("joint", 1.2),
-            ("labels", 2.4),
-        )
+        for style, width in _WIDTHS.items()
     },
     **{
         f"{style} {side}": {"color": colour, "linewidth": width, "alpha": alpha, "zorder": 1}
