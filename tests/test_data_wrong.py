@@ -8,7 +8,9 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse
+from support import command
 
+import caltest
 from caltest.data import sample
 from caltest.exceptions import InputError
 
@@ -24,6 +26,8 @@ YB = np.array([0, 1, 1, 1])
 F = pd.DataFrame(P, columns=["cat", "dog", "owl"])
 NAMES = ["cat", "dog", "owl", "owl"]
 UNIT = np.linspace(0, 1, 20)
+EVENTS = np.tile([0, 1], 10)  # the outcomes of UNIT
+PRICES = 40 * UNIT - 7
 
 
 def put(row, column, value):
@@ -165,9 +169,39 @@ def wrong_labels():
     yield "a number among words", F.set_axis(["none", "0", "1"], axis=1), Y
 
 
+def first_contacts():
+    """What other models predict, and other outcomes, given as probabilities of classes and labels."""
+    yield "point forecasts", PRICES, PRICES + 0.25
+    yield "point forecasts of counts", 3 * UNIT, np.tile([0, 1, 2, 3], 5)
+    yield "mean and sd", (PRICES, UNIT + 1), PRICES + 0.25
+    yield "ends of intervals", np.column_stack([PRICES - 5, PRICES + 5])[:, :, None], PRICES + 0.25
+    yield "point forecasts in [0, 1]", UNIT, PRICES + 0.25
+    yield "vectors", np.column_stack([PRICES, UNIT]), np.column_stack([PRICES, UNIT]) + 0.25
+    yield "averaged verdicts", UNIT, np.tile([0, 0.5, 1, 1], 5)
+    yield "soft labels", P, P[::-1]
+    yield "survival curves, times", 1 - np.outer(UNIT, [0.1, 0.5, 0.9]), (40 * UNIT, EVENTS)
+    yield "risks, times in a table", UNIT, np.column_stack([EVENTS, 40 * UNIT])
+    yield "records of times", UNIT, np.zeros(20, dtype=[("event", bool), ("time", float)])
+    yield "incidences", np.outer(UNIT, [0.1, 0.5, 0.9]), EVENTS
+    yield "Venn-ABERS", np.column_stack([0.9 * UNIT, 0.9 * UNIT + 0.1]), EVENTS
+    yield "covariances", np.tile(np.eye(2), (20, 1, 1)), np.column_stack([PRICES, UNIT]) + 0.25
+    yield "odds", UNIT / (1.01 - UNIT), EVENTS
+    yield "odds below 100", UNIT / (1.1 - UNIT), EVENTS
+    yield "distances", 9 * np.outer(UNIT + 0.1, [1, 0.3, 0.7]), EVENTS
+    yield "swapped floats", EVENTS.astype(float), UNIT
+    yield "confidences in the top class", UNIT, np.tile([0, 1, 2, 3], 5)
+    yield "prediction sets", P > 0.2, Y
+    yield "prediction sets of MAPIE", (P > 0.2)[:, :, None], Y
+    yield "lists of classes", [[0, 1], [2], [1]], [0, 1, 1]
+    yield "sets of classes", [{0, 1}, {2}, {1}], [0, 1, 1]
+
+
 WRONG = {
     name: (probs, labels)
-    for group in (wrong_numbers, wrong_shapes, wrong_kinds, wrong_frames, wrong_labels)
+    for group in (
+        *(wrong_numbers, wrong_shapes, wrong_kinds, wrong_frames, wrong_labels),
+        first_contacts,
+    )
     for name, probs, labels in group()
 }
 
@@ -177,6 +211,37 @@ def test_the_message_says_what_it_looks_like(name):
     with pytest.raises(InputError) as caught:
         sample(*WRONG[name])
     assert str(caught.value) == MESSAGES[name]
+
+
+@pytest.mark.parametrize("name", ["point forecasts", "averaged verdicts", "Venn-ABERS"])
+def test_every_door_says_the_same(name, tmp_path):
+    probs, labels = WRONG[name]
+    doors = caltest.test, caltest.audit, caltest.Monitor().update
+    for door in doors:
+        with pytest.raises(InputError) as caught:
+            door(probs, labels)
+        assert str(caught.value) == MESSAGES[name]
+    columns = pd.DataFrame(probs).add_prefix("v")
+    columns.assign(label=labels).to_csv(tmp_path / "d.csv", index=False)
+    named = ["--columns", ",".join(columns), "--label", "label"]
+    told = command("test", tmp_path / "d.csv", *named).stderr
+    assert MESSAGES[name].partition(":")[0] in told
+
+
+def test_swapped_distributions_and_a_covariance_given_for_sd():
+    predicted = caltest.predictive.Normal(PRICES, 1.0)
+    with pytest.raises(InputError, match=r"labels is normal .*; give predictions first"):
+        caltest.test(PRICES, predicted)
+    covariances = np.tile([[1.0, -0.5], [-0.5, 1.0]], (20, 1, 1))
+    with pytest.raises(InputError, match="covariance matrices as variance="):
+        caltest.predictive.Normal(np.column_stack([PRICES, UNIT]), covariances)
+
+
+def test_bfloat16_is_read_and_its_rows_are_explained():
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    probs = np.tile([[0.3, 0.3, 0.4]], (4, 1)).astype(ml_dtypes.bfloat16)
+    with pytest.raises(InputError, match="as in bfloat16, sum so"):
+        sample(probs, Y)
 
 
 def test_every_message_belongs_to_a_wrong_input():

@@ -43,7 +43,7 @@ _NO_NUMBERS = {
     "M": "dates, not numbers; give numbers",
     "m": "time spans, not numbers; give numbers",
     "S": "bytes, not numbers; decode them to strings",
-    "V": "records, not numbers; give one plain column a class",
+    "V": "records, not numbers; give a plain column a class, or, of (time, event), predictive.Survival",
 }
 _WIDE = (nw.Int128, nw.UInt128)
 
@@ -261,7 +261,7 @@ def _from_array(data: Any, what: str) -> NamedArray:
         if odd is not None:
             text = "has rows of different lengths: {row} has {found} entries, row 0 has {first}"
         facts = {"row": odd, "found": lengths[odd or 0], "first": lengths[0]}
-        do = "give every row one number a class"
+        do = "give every row one number a class, or predictive.Sets of classes"
         raise InputError(f"{{argument}} {text}; {do}.", argument=what, **facts) from error
     if values.ndim == 0:
         found = f"one value, {quoted(values[()])}; give an array of one entry per row"
@@ -269,6 +269,7 @@ def _from_array(data: Any, what: str) -> NamedArray:
             kind = f"of type {type(data).__name__}, which is not a table of rows"
             found = f"{kind}; give an array, a list, a data frame or a tensor"
         raise InputError(f"{what} is {found}.")
+    values = values.astype(np.float32) if values.dtype.name == "bfloat16" else values
     coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
     return NamedArray(_plain(values, what), None, coarse)
 
@@ -293,6 +294,7 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         number = "int" if what == "labels" else "float"
         known = attempt(lambda: values.astype(np.float64)) is not None
         do = f"convert it first, with np.asarray({what}, dtype={number})" if known else "give numbers"
+    do = "give predictive.Sets of them" if types == ["set"] else do
     kinds = listed(types, 4)
     raise InputError(f"{what} is an array of Python objects ({kinds}), not of numbers; {do}.")
 

@@ -28,8 +28,18 @@ _LOOKS = {
     "row sum to 1; {leave}.",
     "other columns": "probs has columns that are no probabilities, beside {column}: {entry}, outside "
     "[0, 1]; {leave}, or of survival curves give the column of times too.",
+    "points": "probs looks like point forecasts: {entry}, and the outcome there is {outcome}; one "
+    "number states no probability, so give distributions ({laws}) or intervals ({sets}) around it.",
     "numbers": "probs looks like predictions of numbers: {entry}, and the outcome there is {outcome}; "
-    "give predicted distributions ({laws}), since one number states no probability.",
+    "say what its columns state ({laws}; of ends of intervals {sets}).",
+    "sets": "probs looks like prediction sets: all entries are 0 or 1, and {row} has {found} ones; "
+    "give {sets}, or probabilities of the classes.",
+    "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
+    "{found}; give p1/(1 - p0 + p1), as P(class 1).",
+    "curves": "probs looks like cumulative probabilities, which rise or fall along every row; give the "
+    "differences for classes, or {survival} of the chances of no event by each time.",
+    "scores": "probs looks like odds or distances: {entry}, outside [0, 1], and none is negative; give "
+    "p/(1 + p) if these are odds, {logits} if logits, or fit probabilities to them first.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
     "percentage": "probs looks like percentages: {entry}, outside [0, 1]; divide by 100.",
     "counts": "probs looks like counts: whole numbers, {row} with the sum {found}; divide each row by "
@@ -50,11 +60,14 @@ _LOOKS = {
     "no steps": "probs has rows that no probabilities round to in steps of {step}{count}: "
     "{row} sums to {found}; give one column for every class, or correct these rows.",
 }
-_WORDS: dict[str, Any] = {
+#: What to do, in Python and in a shell.
+WORDS: dict[str, Any] = {
     "logits": Argument("logits", True),
     "exponentials": Argument("np.exp(probs)", shell="their exponentials"),
     "leave": Argument("leave that column out", shell="use --group for it, or --columns for the others"),
     "laws": Argument("predictive.Normal, Quantiles, Members", shell="--mean, --quantiles, --members"),
+    "sets": Argument("predictive.Sets", shell="--sets, or --lower and --upper"),
+    "survival": Argument("predictive.Survival", shell="--survival-at"),
 }
 
 
@@ -108,7 +121,25 @@ class Suspect:
         known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
         whole = (known == np.round(known)).all()
         few = len(known) <= 2 * p.shape[1] + 2 or np.median(p) > known[-1]
-        return bool(off.mean() >= (0.5 if whole else 0.1) and not (whole and few))
+        # Three classes or more have a column each; ratings are forecast by one number, between them.
+        few &= (
+            p.shape[1] > 1 or len(known) < 3 or np.mean(abs(p - p.clip(*known[[0, -1]])) > 0.5) > 0.05
+        )
+        return bool(off.mean() >= (0.5 if whole and p.shape[1] > 1 else 0.1) and not (whole and few))
+
+    @property
+    def are_sets(self) -> bool:
+        """Whether these say which classes a set holds."""
+        return bool(np.isin(self.values, (0, 1)).all() and self.sums.max() > 1)
+
+    @property
+    def are_scores(self) -> bool:
+        """Whether numbers that are not negative fit labels better as odds than as percentages."""
+        p, y = self.values, self.labels
+        if y is None or y.dtype.kind not in "biuf" or len(y) < 20 or not np.isin(y, (0, 1)).all():
+            return False
+        as_percent, as_odds = (abs(each.mean() - y.mean()) for each in (p / 100, p / (1 + p)))
+        return bool(np.median(p) < 10 and as_odds < as_percent)
 
 
 # ------------------------------------------------------------------ rounded
@@ -184,8 +215,8 @@ def probs_error(suspect: Suspect) -> InputError:
     """Say what predictions that are not on the simplex look like."""
     with np.errstate(over="ignore", invalid="ignore"):
         kind, wrong = next((kind, wrong) for kind, looks, wrong in _looks(suspect) if looks)
-    facts: dict[str, Any] = _WORDS | suspect.facts(wrong)
-    if kind == "numbers" and suspect.labels is not None:
+    facts: dict[str, Any] = WORDS | suspect.facts(wrong)
+    if kind in ("points", "numbers") and suspect.labels is not None:
         facts["outcome"] = f"{suspect.labels[0]:.6g}"
     elif kind == "sums":
         facts["most"] = OfAll(f", off by up to {np.abs(suspect.sums - 1).max():.2g}")
@@ -198,7 +229,8 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     values, sums, outside, near = suspect.values, suspect.sums, suspect.outside, suspect.tolerance
     low, high, nan, width = values.min(), values.max(), ~np.isfinite(values), values.shape[1]
     every, off, whole = np.ones_like(nan), np.abs(sums - 1), (values == np.round(values)).all()
-    yield "numbers", suspect.are_numbers, every
+    yield ("points" if width == 1 else "numbers"), suspect.are_numbers, every
+    yield "sets", suspect.are_sets, every & (sums > 1)[:, None]
     logarithms = high <= near and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2
     yield "log-probabilities", logarithms and width > 1, every
     yield "not finite", nan.any(), nan
@@ -207,7 +239,8 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
         counted = len(seen) > 2 and np.array_equal(seen, np.arange(seen[0], seen[0] + len(seen)))
         yield "outside", outside.mean() < 0.1, outside
         yield "labels", whole and (counted or np.abs(values).max() < 10), outside
-        yield "percentage", low >= 0 and high <= 100, outside
+        yield "scores", low >= 0 and (high > 100 or suspect.are_scores), outside
+        yield "percentage", low >= 0, outside
         yield "logarithms", high <= 0, outside
         yield "logit", True, outside
     # A column that is no probability is what the row sums exceed 1 by, in every row.
@@ -221,9 +254,14 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     most = outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5
     within = len(values) >= 20 and not outside.any(axis=0).all()
     yield "other columns", most and within, outside
+    yield "scores", most and low >= 0, outside
     yield "logits", most, outside
     yield "outside", outside.any(), outside
-    yield "sums", True, every & (off > near)[:, None]
+    beyond, steps = every & (off > near)[:, None], np.diff(values)
+    one_way = (steps >= 0).all() or (width > 2 and (steps <= 0).all())
+    told = one_way and len(values) >= 10 and sums.max() > 1.05  # a class short, they sum to less
+    yield ("pairs" if width == 2 else "curves"), told, beyond
+    yield "sums", True, beyond
 
 
 def _advice(suspect: Suspect) -> str:
@@ -242,8 +280,8 @@ def _advice(suspect: Suspect) -> str:
             f"its sum, or {ask_about_one(step, columns)}"
         )
     if off.max() <= 0.02:
-        few = "values of few digits, as in bfloat16 and float16, sum so"
-        return f"{few}: compute the softmax in float32 or float64, or divide each row by its sum"
+        few = "values of few digits, as in bfloat16, sum so"
+        return f"{few}: compute the softmax in float32, or divide each row by its sum"
     if np.mean(off > tolerance) < 0.5:
         return "correct these rows, or leave them out of probs and labels alike"
     if suspect.sums.max() < 1 + tolerance:

@@ -12,7 +12,8 @@ from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.alignment import bare, forms
 from caltest.data.containers import NamedArray, listed, read_table
-from caltest.exceptions import Argument, InputError
+from caltest.data.diagnose import WORDS
+from caltest.exceptions import Argument, InputError, OfAll
 from caltest.laws.classes import Array
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -44,9 +45,11 @@ _WRONG = {
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
-    "fractions": "{argument} has fractions: {row} is {found}; give observed classes, second, a row for "
-    "each label that a soft label sums up, or, if outcomes are numbers, predicted distributions.",
-    "not finite": "{argument} has entries that are not finite, the first, {found}, in {row}; leave "
+    "fractions": "labels has fractions{share}: {row} is {found}, like a rate or soft label; give every "
+    "verdict a row, and {clusters} for each case, or distributions ({laws}) if outcomes are numbers.",
+    "measured": "labels holds numbers, not classes: {row} is {found}; give predicted distributions "
+    "({laws}) or intervals ({sets}) first, in place of probabilities.",
+    "not finite": "labels has entries that are not finite, the first, {found}, in {row}; leave "
     "these rows out of probs and labels alike.",
     "signs": "labels are -1 and 1; give 0 in place of -1.",
     "from 1": "labels run from 1 to {n} and probs has {n} columns, so they seem to be counted from 1; "
@@ -54,7 +57,7 @@ _WRONG = {
     "negative": "label {found} in {row} is negative; where it marks a missing label, leave the row out "
     "of probs and labels alike.",
     "no column": "label {found} in {row} has no column: probs has {n} classes, 0 to {last}; give one "
-    "column for every class, or correct the label.",
+    "column for every class, or correct the label{do}.",
 }
 
 
@@ -89,7 +92,7 @@ def column_indices(
         if sorted(_told_apart(names)) not in (["false", "true"], ["0", "1"]):
             raise InputError(_WRONG["booleans"], names=listed(names))
         return np.where(values, true.index(True), true.index(False)), ()
-    _check_whole(values)
+    check_whole(values)
     if names is not None and n_classes == 2:
         yes, no = _told_apart(names)
         if no == _OPPOSITES.get(yes) if yes else no in _NOT:  # by place, a label 1 would be no
@@ -197,15 +200,19 @@ def _told_apart(names: Sequence[str]) -> tuple[str, str]:
     return " ".join(x for x in one if x not in other), " ".join(x for x in other if x not in one)
 
 
-def _check_whole(values: np.ndarray) -> None:
+def check_whole(values: np.ndarray) -> None:
+    """Raise unless labels (n,) or (n, k) are whole numbers, saying what they look like."""
     if values.dtype.kind != "f":
         return
     finite = np.isfinite(values)
     wrong = ~finite if not finite.all() else values != np.round(values)
     if wrong.any():
-        row = int(np.argmax(wrong))
-        text = _WRONG["fractions" if finite.all() else "not finite"]
-        raise InputError(text, argument="labels", row=row, found=f"{values[row]:.6g}")
+        measured = wrong.mean() >= 0.5 and (values.min() < 0 or values.max() > 1)
+        kind = "not finite" if not finite.all() else "measured" if measured else "fractions"
+        rows, found = np.nonzero(wrong)[0], f"{values[wrong][0]:.6g}"
+        facts = WORDS | {"clusters": Argument("clusters", ...)}
+        facts["share"] = OfAll(f", in {len(np.unique(rows))} of {len(wrong)} rows")
+        raise InputError(_WRONG[kind], row=int(rows[0]), found=found, **facts)
 
 
 def _check_range(values: np.ndarray, n_classes: int) -> None:
@@ -220,7 +227,8 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
     if low == 1 and high == n_classes:
         raise InputError(_WRONG["from 1"], n=high)
     found = quoted(int(values[row]))
-    raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1)
+    do = ", or, of confidences in one class each, 1 where it was right" * (n_classes == 2)
+    raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1, do=do)
 
 
 # ------------------------------------------------------------------ sampling rates

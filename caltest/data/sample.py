@@ -17,7 +17,7 @@ from caltest._visible import attempt, quoted, reason, shown
 from caltest.alignment import check_rows, in_dimensions, in_order_of, row_names, rows_first
 from caltest.data.containers import NamedArray, listed, name_of, native_of, read_table, shape_of
 from caltest.data.diagnose import Suspect, in_steps, looks_rounded, probs_error
-from caltest.data.labels import column_indices, kept_at, numbers_in, pairs_of, says_no
+from caltest.data.labels import check_whole, column_indices, kept_at, numbers_in, pairs_of, says_no
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
@@ -26,6 +26,8 @@ from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
     "shape {other} and holds probabilities; give probs first, labels second.",
+    "times": "labels looks like (time, event), of shape {shape}; give predictive.Survival first: "
+    "survival curves, 1 - probs of cumulative incidences, or risk=probs of one time, and the times.",
     "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use {array}.",
     "several labels": "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has "
     "{found} ones; a row has one true class, so test several labels one by one, each with its P(class "
@@ -64,7 +66,8 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class per row."""
     p, y = probs.values, labels.values
     numbers, shape = p.dtype.kind == "f", shape_of(y)
-    unlike = y.ndim != 1 or not numbers  # of two float vectors, which is which cannot be told
+    # Of two float vectors, which is which cannot be told unless one holds classes.
+    unlike = y.ndim != 1 or not numbers or np.isin(p[:1000], (0, 1)).all()
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
             classes = not numbers or np.all(p == np.round(p))
@@ -74,6 +77,11 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
             raise InputError(_WRONG["swapped"], shape=shape_of(p), other=shape)
     if labels.flat.ndim == 1:
         return
+    if y.ndim == 2 and y.size and not labels.is_text and not np.isin(y, (0, 1)).all():
+        pair = y.T if y.shape[1] == 2 else y
+        if len(pair) == 2 and pair.min() >= 0 and np.isin(pair, (0, 1)).all(axis=1).any():
+            raise InputError(_WRONG["times"], shape=shape)
+        check_whole(y)
     if y.ndim != 2 or labels.is_text or not y.size or not np.all((y == 0) | (y == 1)):
         raise InputError(_WRONG["wide labels"], shape=shape)
     ones = y.sum(axis=1)
@@ -86,7 +94,7 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     raise InputError(_WRONG["several labels"], argument="labels", shape=shape, row=row, found=found)
 
 
-def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
+def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False, labels: Any = None) -> None:
     """Raise unless probs has n rows of numbers, at least two, and one column or more, for n labels."""
     values, width = probs.values, probs.values.shape[1:]
     differ, square = len(values) != n_labels, width == (n_labels,) and not probs.is_text
@@ -103,6 +111,11 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False) -> None:
         facts: dict[str, Any] = {"shape": shape_of(values), "ndim": values.ndim, "n": n_labels}
         facts |= {"rows": counted(len(values), "row"), "entries": counted(n_labels, "entry", "entries")}
         facts |= {"first": listed(values.ravel()[:1].tolist())}
+        if wrong in ("transposed", "dimensions") and values.size and not probs.is_text:
+            turned = values.T if values.ndim == 2 else values[:, :, 0].reshape(len(values), -1)
+            other = Suspect(NamedArray(turned), 0.0, labels)
+            if other.are_numbers or other.are_sets:
+                raise probs_error(other)
         transposed = Argument("probs.T", shell="its transpose")
         raise InputError(_WRONG[wrong], transposed=transposed, **facts)
 
@@ -248,7 +261,7 @@ def _matched(
         table = NamedArray(stated, names)  # numbers are columns here, whatever these are called
     _check_order(table, truth)
     truth = NamedArray(truth.flat)
-    _check_shapes(table, len(truth.values), part)
+    _check_shapes(table, len(truth.values), part, truth.values)
     if known is None and table.n_columns == 1 and not isinstance(probs, np.ndarray | list):
         table = replace(table, names=(_own_name(probs),))
         for pair in pairs_of(truth) if given_names is None else ():
@@ -532,6 +545,8 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
 
     ``options`` are those of :func:`sample`, of which weights and clusters are about numbers too.
     """
+    if isinstance(outcomes, Law):
+        raise InputError(f"labels is {outcomes.about}; give predictions first, outcomes second.")
     law = probs.law if isinstance(probs, Rows) else probs
     if not isinstance(law, Law):
         numbers = isinstance(probs, np.ndarray) and probs.dtype != object

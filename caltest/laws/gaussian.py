@@ -231,11 +231,9 @@ class Normal(GaussianPredictions):
             raise InputError(text, sd=Argument("sd", ...), variance=Argument("variance", ...))
         self._states = "variance" if sd is None else "sd"
         if sd is not None:
-            do = "standard deviations above 0 whose squares are numbers, and the mean first"
-            spread, size = finite_table("sd", sd, do, low=1e-150, high=1e150), np.shape(mean)
+            spread, size = finite_table("sd", sd), np.shape(mean)
             if (places := self._places(mean, sd)) and spread.ndim == 2:
                 spread = spread[:, places]
-            squares = spread**2
             alone = len(size) == 1 or size[1:] == (1,)
             right = [size, (1, *size[1:]), *[(), (1,), size[:1]] * alone]
             square = spread.shape == size == size[:1] * 2 and not alone and bool(np.ptp(spread))
@@ -244,6 +242,8 @@ class Normal(GaussianPredictions):
                 do = "as the mean has, or variances or covariance matrices as {variance}"
                 text = f"sd has shape {spread.shape}{seen}; give {size}, {do}."
                 raise InputError(text, variance=Argument("variance", ...))
+            do = "standard deviations above 0 whose squares are numbers, and the mean first"
+            squares = finite_table("sd", spread, do, low=1e-150, high=1e150) ** 2
             variance = squares[:, :, None] * np.eye(size[1]) if spread.ndim == 2 else squares
         super().__init__(mean, variance)
         self.given = named
