@@ -211,36 +211,20 @@ def certificate(
     level = level_of_confidence(confidence) / (2.0 * len(counts))
     lower, upper = intervals.mean_bounds(counts, bins.events, level)
     over, under = bins.predicted - lower, upper - bins.predicted
-    proved = [
-        Proved(
-            low=float(bins.smallest[k]),
-            high=float(bins.largest[k]),
-            direction="over" if under[k] < 0.0 else "under",
-            at_least=-min(float(over[k]), float(under[k])),
-            rows=int(counts[k]),
-        )
-        for k in np.flatnonzero(np.minimum(over, under) < 0.0)
-    ]
-    distances = np.maximum(over, under)
+    distances, wrong = np.maximum(over, under), np.minimum(over, under) < 0.0
+    # What is proved is proved of the scores that there are, not of all between a bin's edges.
+    scores, sides = (bins.smallest, bins.largest), np.where(under < 0.0, "over", "under")
+    found = (each[wrong].tolist() for each in (*scores, sides, -np.minimum(over, under), bins.counts))
+    proved = sorted(Proved(*each) for each in zip(*found, strict=True))
+    of_bins = *scores, counts, bins.predicted, bins.observed, lower, upper, distances
     return Certificate(
-        distance=float(distances.max()),
-        over=max(0.0, float(over.max())),
-        under=max(0.0, float(under.max())),
-        proved=max((each.at_least for each in proved), default=0.0),
-        confidence=confidence,
-        miscalibrated=tuple(sorted(proved)),
-        # What is proved is proved of the scores that there are, not of all between a bin's edges.
-        starts=bins.smallest,
-        ends=bins.largest,
-        counts=counts,
-        predicted=bins.predicted,
-        estimates=bins.observed,
-        lower=lower,
-        upper=upper,
-        distances=distances,
-        level=level,
-        n_samples=view.rows.n_samples,
-        event=event(label, view.rows),
-        lens=label,
-        warnings=view.rows.notes,
+        float(distances.max()),
+        max(0.0, float(over.max())),
+        max(0.0, float(under.max())),
+        max((each.at_least for each in proved), default=0.0),
+        confidence,
+        tuple(proved),
+        *of_bins,
+        level,
+        *(view.rows.n_samples, event(label, view.rows), label, view.rows.notes),
     )
