@@ -118,11 +118,8 @@ class Bins:
         """Name one bin: "at most 31", "31 to 45", "over 45", "north"."""
         _, relation, value = self.condition(k, k + 1)
         over, between, upper = value.partition(" and at most ")
-        return (
-            f"{over} to {upper}"
-            if between
-            else f"{'' if relation == '=' else relation} {value}".strip()
-        )
+        alone = f"{'' if relation == '=' else relation} {value}".strip()
+        return f"{over} to {upper}" if between else alone
 
 
 def _pairs(spans: list[tuple[int, int]]) -> Places:
@@ -294,17 +291,9 @@ class RootCurves:
         """Compute ±√(2 (θO − K(θ))), K(θ) = Σ log(1 + p (e^θ − 1)), where the mean at θ is O."""
         possible, certain = p > 0.0, p == 1.0
         with np.errstate(divide="ignore"):
-            ends = np.stack(
-                [
-                    np.where(certain, 0.0, -np.log1p(-p)),
-                    certain,
-                    np.where(possible, -np.log(p), 0.0),
-                    possible,
-                    p,
-                    p * (1.0 - p),
-                ]
-            )
-        none, least, every, most, mean, variance = cells.sums(ends.astype(np.float64))
+            no, yes = np.where(certain, 0.0, -np.log1p(-p)), np.where(possible, -np.log(p), 0.0)
+        ends = np.stack([no, certain, yes, possible, p, p * (1.0 - p)])
+        none, least, every, most, mean, variance = cells.sums(ends)
         rows: dict[float, tuple[Array, Array, Array]] = {
             -np.inf: (least, -np.sqrt(2.0 * none), np.zeros(len(mean))),
             0.0: (mean, np.zeros(len(mean)), 1.0 / np.sqrt(np.maximum(variance, 1e-300))),
