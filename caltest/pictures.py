@@ -76,13 +76,9 @@ class Scale:
                 if len(marks) <= most + 1:
                     break
             marks = marks[:: -(-len(marks) // (most + 1))]
-        return {
-            each: probabilities([each])[0]
-            if each > _NEARLY_ONE
-            else f"{each:.12g}".replace("e-0", "e−")
-            for each in marks
-            if ends[0] - 1e-12 <= each <= ends[1] + 1e-12
-        }
+        inside = [each for each in marks if ends[0] - 1e-12 <= each <= ends[1] + 1e-12]
+        texts = {each: f"{each:.12g}".replace("e-0", "e−") for each in inside}
+        return texts | {each: probabilities([each])[0] for each in inside if each > _NEARLY_ONE}
 
     def bars(self, ends: Limits, count: int) -> Array:
         """Return the ends of so many bars that look equally wide, (count + 1,)."""
