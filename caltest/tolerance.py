@@ -80,10 +80,9 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     seen = view.sample(whole.labels)
     if seen.rows.n_classes != 2:
         raise InputError(
-            "rounding needs a single probability, and {n_classes} are tested; give {lens}, 'class:0' "
-            "or another lens of one probability, or probabilities that are not rounded.",
-            n_classes=seen.rows.n_classes,
-            lens=Argument("lens", "top_label"),
+            f"rounding needs a single probability, and {seen.rows.n_classes} are tested; give "
+            f"{Argument('lens', 'top_label')}, 'class:0' or another lens of one probability, or "
+            "probabilities that are not rounded."
         )
     # Of how many classes the event is one, in every row.
     inside = np.sum(view.outcomes(np.repeat(np.arange(m)[:, None], n, axis=1)) == 1, axis=0)
@@ -92,10 +91,8 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     tolerance = 0.5 * rounding * n_summed
     if tolerance >= 1.0:
         raise InputError(
-            "rounding is {found}, and the event adds up {n_summed} values, so any probability is "
-            "possible; give a lens of fewer classes, or probabilities that are not rounded.",
-            found=f"{rounding:.6g}",
-            n_summed=n_summed,
+            f"rounding is {rounding:.6g}, and the event adds up {n_summed} values, so any probability "
+            "is possible; give a lens of fewer classes, or probabilities that are not rounded."
         )
     per_one = round(1.0 / rounding)  # a sum of multiples is one
     one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)

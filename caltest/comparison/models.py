@@ -428,12 +428,8 @@ def compare(
         outcomes = outcomes if rows.places is None else outcomes[rows.places]
     given: Any = labels
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
-    beside = {
-        **{str(name): own for name, own in models.items()},
-        "labels": labels,
-        "weights": weights,
-        "clusters": clusters,
-    }
+    beside = {str(name): own for name, own in models.items()}
+    beside |= {"labels": labels, "weights": weights, "clusters": clusters}
     columns = read_groups(groups, n_given, rows.places, **beside)
     groupings, afterwards = known_before(columns, first)
     doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *first.rows.doubts)

@@ -157,12 +157,9 @@ def _powers(probs: Array) -> tuple[Array, Array, Array, Array]:
     """Return tables whose products are sums of products of powers: two of squares, two of cubes."""
     second = probs * probs
     third = second * probs
-    return (
-        np.hstack([probs - second, -probs]),
-        np.hstack([probs, second]),
-        np.hstack([probs, second, third]),
-        np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs]),
-    )
+    weighed = np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs])
+    squares = np.hstack([probs - second, -probs]), np.hstack([probs, second])
+    return *squares, np.hstack([probs, second, third]), weighed
 
 
 def _mixed(w2: Array, g: Array, tilted: Array, other: Array, s: Array) -> float:
