@@ -37,21 +37,13 @@ _LOWER = np.round(STEPS * (1.0 - _COVERED) / 2.0).astype(int) - 1
 
 #: By kind: what it is called, its axes, and what a path on one side of its line means.
 _WORDS: Mapping[str, tuple[str, str, str, str]] = {
-    "difference": (
-        "PIT difference",
-        "level of the predicted quantile",
+    "difference": ("PIT difference", "level of the predicted quantile",
         "level − share of outcomes at or below it",
-        "above 0: outcomes are too few at or below the quantile, which is too low",
-    ),
-    "histogram": (
-        "PIT histogram", "", "", "many at both ends: too narrow; many in the middle: too wide",
-    ),
-    "coverage": (
-        "Coverage",
-        "stated probability of the central interval",
-        "share of outcomes in it",
-        "below the line: intervals are too narrow",
-    ),
+        "above 0: outcomes are too few at or below the quantile, which is too low"),
+    "histogram": ("PIT histogram", "", "",
+        "many at both ends: too narrow; many in the middle: too wide"),
+    "coverage": ("Coverage", "stated probability of the central interval",
+        "share of outcomes in it", "below the line: intervals are too narrow"),
 }  # fmt: skip
 _RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank histogram"}
 
