@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -216,15 +216,9 @@ def certificate(
     scores, sides = (bins.smallest, bins.largest), np.where(under < 0.0, "over", "under")
     found = (each[wrong].tolist() for each in (*scores, sides, -np.minimum(over, under), bins.counts))
     proved = sorted(Proved(*each) for each in zip(*found, strict=True))
-    of_bins = *scores, counts, bins.predicted, bins.observed, lower, upper, distances
-    return Certificate(
-        float(distances.max()),
-        max(0.0, float(over.max())),
-        max(0.0, float(under.max())),
-        max((each.at_least for each in proved), default=0.0),
-        confidence,
-        tuple(proved),
-        *of_bins,
-        level,
-        *(view.rows.n_samples, event(label, view.rows), label, view.rows.notes),
-    )
+    of_bins: Any = *scores, counts, bins.predicted, bins.observed, lower, upper, distances, level
+    largest = float(distances.max()), max(0.0, float(over.max())), max(0.0, float(under.max()))
+    least = max((each.at_least for each in proved), default=0.0)
+    rows: dict[str, Any] = {"n_samples": view.rows.n_samples, "warnings": view.rows.notes}
+    rows |= {"event": event(label, view.rows), "lens": label}
+    return Certificate(*largest, least, confidence, tuple(proved), *of_bins, **rows)
