@@ -371,7 +371,7 @@ class _Given(NamedTuple):
             codes = {each.name: each.codes() for each in features.columns}
             said = "so that anything could be found"
             premises += (*functions_of_outcome(codes, self.whole, "features", said).values(),)
-        return {"premises": premises, "n_samples": self.whole.rows.n_samples, "lens": self.lens, **more}
+        return {"premises": premises, "n_samples": self.view.rows.n_samples, "lens": self.lens, **more}
 
 
 def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, object]) -> Stored | None:

@@ -211,7 +211,7 @@ def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulativ
 
 def bins_of_pit(law: Any) -> int:
     """Return how many bins a histogram has: all ranks of few members, of more a divisor of these."""
-    if not isinstance(law, Pool):
+    if not isinstance(law, Pool) or law.known is not True:
         return _TENTHS
     if law.size <= _MOST_RANKS:
         return law.size

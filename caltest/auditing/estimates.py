@@ -204,7 +204,8 @@ def _spread(rows: Rows, outcomes: Array, error: float) -> float | None:
     with np.errstate(over="ignore", invalid="ignore"):
         mean, variance = members.mean_and_variance()
         # Of an outcome that is as one of N members: (N + 1) / (N − 1) times their variance.
-        expected = (members.size + 1) / max(members.size - 1, 1) * float(rows.weights @ variance)
+        more = np.asarray((members.counts + 1) / np.maximum(members.counts - 1, 1))
+        expected = more.max() * float(rows.weights @ (variance * (more / more.max())))
         seen = float(rows.weights @ (outcomes + error - mean) ** 2)
     return float(np.sqrt(seen / expected)) if 0.0 < expected < np.inf and seen < np.inf else None
 

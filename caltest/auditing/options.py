@@ -77,11 +77,12 @@ def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
 
 
 def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
-    """Return the default lenses at the nearest stated levels.
+    """Return the default lenses at the nearest levels that many rows state.
 
     Where those nearest to the ends of an interval are no such ends, each is looked at as a quantile.
     """
-    levels: list[float] = law.levels.round(9).tolist()
+    counts = (~np.isnan(law.values)).sum(axis=0)
+    levels: list[float] = law.levels[2 * counts >= counts.max()].round(9).tolist()
 
     def nearest(level: float) -> float:
         """Return a level; of two that are as near, that farther from the median."""

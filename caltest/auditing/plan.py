@@ -82,9 +82,14 @@ class Scope:
             pair = np.column_stack([self.others[own, column], rows.probs[own, column]])
             rows = rows if places is None else self._alone
             rows = rows.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
-        elif places is not None:
-            rows = self._alone.take(places)
+        elif places is not self.shown.places:
+            rows = self._alone.take(self._within(places))
         return replace(self.shown, rows=rows, places=places)
+
+    def _within(self, places: Any) -> Any:
+        """Return where rows are among those that the lens shows."""
+        stated = self.shown.places
+        return places if stated is None else np.searchsorted(stated, places)
 
     @cached_property
     def _alone(self) -> Rows:
@@ -94,7 +99,8 @@ class Scope:
     @cached_property
     def first(self) -> Rows:
         """The first row through the lens: what can be said of all of them."""
-        return self.view(np.arange(1)).rows
+        places = self.shown.places
+        return self.view(np.arange(1) if places is None else places[:1]).rows
 
     @cached_property
     def event(self) -> str | None:
@@ -165,12 +171,14 @@ class Scope:
         return FeatureScan(max(min_rows, 2)), FeatureRidge()
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
-        """Return all rows, or a group."""
+        """Return all rows, or a group: those of them that state what the lens looks at."""
+        if (stated := self.shown.places) is not None:
+            places = stated if places is None else np.intersect1d(stated, places, assume_unique=True)
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.first.n_classes == 2:
             full = self.column is not None
             p = self.shown.rows.probs[:, self.column if full else 1]
-            total = (p if places is None else p[places]).sum()
+            total = (p if places is None else p[self._within(places)]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)
 
@@ -317,6 +325,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
 
     def fitting(look: Look) -> tuple[Statistic, ...]:
         scope = look.scope
+        if look.n_rows < min(max(options.min_rows, 2), whole.n_samples):
+            where = f" in {look.group.words}" if look.group else ""
+            skip(f"the lens {scope.label!r}{where}", f"only {counted(look.n_rows, 'row')} state it")
+            return ()
         if options.tolerance is not None and not scope.event:
             skip(f"the lens {scope.label!r}", "a tolerance is about one probability")
             return ()
@@ -476,9 +488,11 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
         tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
         if tail * size < 1.0 - 1e-9:
             return f"{counted(size - 1, 'member')} state no tail of {100.0 * tail:g}%"
-    if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
-        return "of quantile forecasts in clusters events alone are checked"
-    longest = int(np.argmax(getattr(whole.law, "last", 0)))  # the first, if there is no follow-up
+    if quantiles:
+        of_all = whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION
+        return "of quantile forecasts in clusters events alone are checked" if of_all else ""
+    usual = getattr(whole.law, "counts", size) == size  # rows with as many members as most have
+    longest = int(np.argmax(getattr(whole.law, "last", usual)))  # the first, without a follow-up
     try:
         shown = show(whole.take([longest]), lens).rows
     except InputError as error:

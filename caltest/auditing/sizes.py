@@ -90,13 +90,16 @@ class Design:
     scores: Array | None = None
     kept: Array | None = None
     stretch: float = 1.0
+    stretches: Array | None = None  # row by row, where these differ: then their mean is taken
     guaranteed: bool = False
 
     @classmethod
     def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
         """Return that of all rows, kept by their label at these rates; of two classes these count."""
         if rates is None or rows.n_classes != 2:
-            return cls(rows.weights, rows.clusters, stretch=getattr(rows.law, "stretch", 1.0))
+            by = getattr(rows.law, "stretch", 1.0)
+            each = by if np.ndim(by) else None
+            return cls(rows.weights, rows.clusters, stretch=float(np.mean(by)), stretches=each)
         by_class = rates_by_class(rates, 2, rows.classes)
         kept = np.array([[by_class.get(0, 1.0), by_class.get(1, 1.0)]]).repeat(len(rows.probs), axis=0)
         before = rows.probs / kept
@@ -112,9 +115,11 @@ class Design:
         """Return that of some rows."""
         if rows is None:
             return self
-        names = ("weights", "clusters", "scores", "kept")
+        names = ("weights", "clusters", "scores", "kept", "stretches")
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
         some = {name: each[rows] for name, each in given.items() if each is not None}
+        if self.stretches is not None:
+            some["stretch"] = float(some["stretches"].mean())
         return replace(self, **some)
 
     def of_look(self, look: Look) -> Design:

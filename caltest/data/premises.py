@@ -84,7 +84,8 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     if isinstance(law, Pool | Pools):  # the whole pool too: each year of a climatology may be left out
         every = [law.pool, *([] if law.members is None else [law.members])]
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
-    entries = (entry for x in some for entry in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
+    entries: Any = (each for x in some for each in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
+    entries = (own for each in entries for own in _by_count(each))
     one, others = 0.0, 0.0
     for members in entries:
         largest = np.abs(members).max(axis=1, keepdims=True)
@@ -119,6 +120,14 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     )
     do = f"give the distribution that they are from ({laws})"
     return (Premise("independent rows", seen, do, withholds=True),)
+
+
+def _by_count(members: Array) -> list[Array]:
+    """Return the rows with as many members each, without those that are missing."""
+    counts = (~np.isnan(members)).sum(axis=1)
+    if counts.min() == members.shape[1]:
+        return [members]
+    return [np.sort(members[counts == c], axis=1)[:, :c] for c in np.unique(counts)]
 
 
 def _alike(members: Array, off: Array) -> tuple[float, float]:

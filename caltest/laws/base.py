@@ -116,7 +116,8 @@ class Predictive(Law):
 
     def spread(self) -> Array:
         """Return how far the 90% quantile is above the 10% quantile, (n,)."""
-        return np.asarray(self._quantiles(0.9) - self._quantiles(0.1))
+        low, high = self._quantiles(0.1), self._quantiles(0.9)
+        return np.subtract(high, low, out=np.zeros(len(low)), where=high > low)  # both may be infinite
 
     def _quantiles(self, level: float) -> Array:
         return self.quantile(np.full(self.n_samples, level))
@@ -486,10 +487,11 @@ def finite_table(
     ndim: tuple[int, ...] = (),
     low: float = -np.inf,
     high: float = np.inf,
+    fine: Callable[[Any], Any] = np.isfinite,
 ) -> Array:
     """Return finite float64 numbers, of these dimensions if any are said, between two bounds.
 
-    ``do`` says which numbers to give.
+    ``do`` says which numbers to give; ``fine`` which are taken, if not finite ones alone.
     """
     if values is None:
         raise InputError(f"{what} could not be read: this is None; give numbers.")
@@ -503,7 +505,7 @@ def finite_table(
         found = ": these are dates or times" if dates else " as an array of real numbers"
         days = ", such as days since a date" if dates else ""
         raise InputError(f"{what} could not be read{found}; give numbers{days}.") from None
-    broken = np.argwhere(~np.isfinite(array))
+    broken = np.argwhere(~fine(array))
     if len(broken):
         row = broken[0][0] if array.ndim else 0
         text = (

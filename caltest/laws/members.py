@@ -38,7 +38,9 @@ class Members(Shaped):
     Parameters
     ----------
     values
-        (n, L) members, or (n, L, d) of vectors or paths; L at least 1.
+        (n, L) members, or (n, L, d) of vectors or paths; L at least 1. Members that are numbers may be
+        missing (NaN) in some rows: with those that are left all is exact, if which are missing does
+        not depend on their values or on the outcome.
     names
         Of the d entries, such as parameters or horizons. Default None: "0", "1", …. A comma stands in
         brackets only, as in "beta[1,2]", since lenses separate two entries by one ("pair:mu,tau").
@@ -46,8 +48,8 @@ class Members(Shaped):
     Raises
     ------
     InputError
-        If shapes do not fit, a value is missing, names are not one for every entry, or lenses could not
-        ask for an entry by its name.
+        If shapes do not fit, a row has no member, a value of a vector is missing, names are not one for
+        every entry, or lenses could not ask for an entry by its name.
 
     Notes
     -----
@@ -79,8 +81,14 @@ class Members(Shaped):
     def __init__(self, values: object, names: Sequence[str] | None = None) -> None:
         shapes = "(n, L) numbers or (n, L, d) vectors, one row of members for every outcome"
         values = rows_first(values, "members")
-        array = finite_table("members", values, shapes, ndim=(2, 3))
-        own = column_names(values) if array.ndim == 3 else ()
+        array = finite_table("members", values, shapes, ndim=(2, 3), fine=lambda x: ~np.isinf(x))
+        vectors, missing = array.ndim == 3, np.isnan(array).reshape(len(array), -1)
+        for row in np.flatnonzero(missing.any(axis=1) if vectors else missing.all(axis=1))[:1]:
+            found = (
+                "vectors among members of {row} have missing entries; give the same number to all rows."
+            )
+            raise InputError(found if vectors else "{row} has no member; leave it out.", row=int(row))
+        own = column_names(values) if vectors else ()
         if names is not None and len(own) == len(names) > 0:
             array = array[..., in_order_of([*map(str, names)], own, "members", "names holds")]
         names = names if names is not None else own or None
@@ -94,7 +102,7 @@ class Members(Shaped):
 
     @property
     def size(self) -> int:
-        """Number of members L."""
+        """Number of members L, where most are there."""
         return int(self.values.shape[1])
 
     def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
@@ -144,7 +152,15 @@ class _Exchangeable(Shaped):
     instead = "use 'pit_ad' or 'crps', or caltest.predictive.Ensemble, which claims a smoothed density"
 
     def __init__(self, pool: Array, members: Any = None, given: Any = None, names: Any = ()) -> None:
-        self.pool = pool  #: (n, N, …), in an order that does not say which is the outcome.
+        known = ~np.isnan(pool.reshape(*pool.shape[:2], -1)[..., 0])
+        #: Values of a pool, N = L + 1; where some are missing, which are there and how many, (n, …).
+        self.known: Any = True
+        self.counts: Any = pool.shape[1]
+        if not known.all():
+            most = int((counts := known.sum(axis=1)).max())
+            pool, known = pool[:, :most], known[:, :most]
+            self.counts, self.known = (most, True) if (counts == most).all() else (counts, known)
+        self.pool = pool  #: (n, N, …), in an order that does not say which is the outcome; NaN last.
         self.members, self.given, self.names = members, given, names
         self._shape = pool[:, 0].shape
 
@@ -154,17 +170,20 @@ class _Exchangeable(Shaped):
 
     @property
     def size(self) -> int:
-        """Values of a pool, N = L + 1."""
-        return int(self.pool.shape[1])
+        """Values of a pool, N = L + 1; of the one in the middle where they differ."""
+        return int(np.sort(np.ravel(self.counts))[np.size(self.counts) // 2])
 
     @property
-    def stretch(self) -> float:
+    def stretch(self) -> Any:
         """(L + 1)/L: errors of members from those of their pools, of which the outcome is a part."""
-        return self.size / (self.size - 1.0)
+        return self.counts / (self.counts - 1.0)
 
 
 class Pool(_Exchangeable):
-    """The law of outcomes that are numbers, given their pools: each of N values has the chance 1/N."""
+    """The law of outcomes that are numbers, given their pools: each of N values has the chance 1/N.
+
+    N may differ from row to row.
+    """
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return the shares of the pool below, and at or below."""
@@ -172,78 +191,96 @@ class Pool(_Exchangeable):
 
         flat = np.ascontiguousarray(outcomes, dtype=np.float64).reshape(-1, self.n_samples)
         below, at = np.empty(flat.shape), np.empty(flat.shape)
-        _loops.ranks_in_pools(self.pool, flat, below, at)
+        counts = np.broadcast_to(self.counts, self.n_samples)
+        _loops.ranks_in_pools(self.pool, np.ascontiguousarray(counts), flat, below, at)
         return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
 
     def quantile(self, levels: Array) -> Array:
         """Return the smallest values of the pools that have the levels (…, n) at or below them."""
-        places = np.ceil(levels * self.size - 1e-9).astype(np.intp) - 1
-        return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.size - 1)])
+        places = np.ceil(levels * self.counts - 1e-9).astype(np.intp) - 1
+        return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.counts - 1)])
 
     def central(self, level: float) -> tuple[Array, Array]:
         """Return the ends of intervals of a level, with as many values of the pool on each side."""
-        aside = int(0.5 * (1.0 - level) * self.size + 1e-9)
-        return self.pool[:, aside], self.pool[:, -1 - aside]
+        aside, rows = np.intp(0.5 * (1.0 - level) * self.counts + 1e-9), np.arange(self.n_samples)
+        return self.pool[rows, aside], self.pool[rows, self.counts - 1 - aside]
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return values of the pools, chosen at random."""
-        places = rng.integers(self.size, size=(size, self.n_samples))
+        places = rng.integers(self.counts, size=(size, self.n_samples))
         return np.asarray(self.pool[np.arange(self.n_samples), places])
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return those of the pools."""
-        return self.pool.mean(axis=1), self.pool.var(axis=1)
+        return self.pool.mean(axis=1, where=self.known), self.pool.var(axis=1, where=self.known)
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return the values of the pools, which are equally likely."""
-        return self.pool.T, np.full(self.pool.T.shape, 1.0 / self.size)
+        """Return the values of the pools, which are equally likely; missing ones have no mass."""
+        masses = np.where(self.known, 1.0 / np.reshape(self.counts, (-1, 1)), 0.0)
+        return self._filled.T, np.broadcast_to(masses, self.pool.shape).T
 
     def without(self, outcomes: Array) -> Pool:
         """Return the members alone, as pools of their own: without the outcomes (n,)."""
         places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)
-        return Pool(self.pool[np.arange(self.size) != places].reshape(-1, self.size - 1))
+        width = self.pool.shape[1]
+        return Pool(self.pool[np.arange(width) != places].reshape(-1, width - 1))
 
     def support(self) -> tuple[float, float]:
         """Return the least and the greatest of all values."""
-        return float(self.pool[:, 0].min()), float(self.pool[:, -1].max())
+        return float(self.pool[:, 0].min()), float(np.nanmax(self.pool))
 
     def points(self) -> Array:
-        """Return points (n, N) whose distances are Wasserstein's, W₂² = N⁻¹ Σ_k (x_k − x′_k)²."""
-        return np.asarray(self.pool / np.sqrt(self.size))
+        """Return points (n, N) whose distances are Wasserstein's, W₂² = N⁻¹ Σ_k (x_k − x′_k)².
+
+        Where N differs they are about these.
+        """
+        most, points = self.pool.shape[1], self.pool
+        if self.known is not True:
+            points = self.quantile(np.repeat((np.arange(most)[:, None] + 0.5) / most, len(points), 1)).T
+        return np.asarray(points / np.sqrt(most))
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
         """Return the means of exp iω(x − origin) over the pools, (n, K)."""
-        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in (self.pool - origin).T)
-        return np.asarray(sum(waves) / self.size)
+        values = (self._filled - origin).T
+        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in values)
+        counts = np.reshape(self.counts, (-1, 1))
+        again = (len(values) - counts) * np.exp(1j * np.multiply.outer(values[0], frequencies))
+        return np.asarray((sum(waves) - again) / counts)
 
     def crps(self, outcomes: Array) -> Array:
         """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""
-        return fair_scores(self._distances(outcomes), self._total, self.size)
+        return fair_scores(self._distances(outcomes), self._total, self.counts)
 
     def crps_excess(self, outcomes: Array) -> Array:
         """Return the same less its mean over the pool."""
-        scale = self.size if self.size == 2 else 2.0 * self.size * (self.size - 1.0)
+        scale = np.where(self.counts == 2, 2.0, 2.0 * self.counts * (self.counts - 1.0))
         return np.asarray(self.crps(outcomes) - self._total / scale)
 
     def _distances(self, outcomes: Array) -> Array:
         """Return Σ_k |x_k − y|, (…, n)."""
-        found = np.zeros(outcomes.shape)
-        for value in self.pool.T:
+        found, values = np.zeros(outcomes.shape), self._filled.T
+        for value in values:
             found += np.abs(outcomes - value)
-        return found
+        return np.asarray(found - (len(values) - self.counts) * np.abs(outcomes - values[0]))
+
+    @cached_property
+    def _filled(self) -> Array:
+        """The pools with their least value where some are missing, (n, N)."""
+        return self.pool if self.known is True else np.where(self.known, self.pool, self.pool[:, :1])
 
     @cached_property
     def _total(self) -> Array:
         """Σ_jk |x_j − x_k|, (n,), of sorted pools."""
+        if self.known is not True:
+            return np.asarray((self._distances(self._filled.T) * self.known.T).sum(axis=0))
         return np.asarray(2.0 * self.pool @ (2.0 * np.arange(self.size) - self.size + 1.0))
 
 
-def fair_scores(distances: Array, total: Array, size: int) -> Array:
+def fair_scores(distances: Array, total: Array, size: Any) -> Array:
     """Return fair scores of N − 1 values against the other, by sums of its distances and of all."""
     others = size - 1.0
-    if size == 2:
-        return distances
-    return np.asarray(distances / others - (total - 2.0 * distances) / (2.0 * others * (others - 1.0)))
+    among = 2.0 * others * np.maximum(others - 1.0, 1.0)  # 0 is divided if there is one other
+    return np.asarray(distances / others - (total - 2.0 * distances) / among)
 
 
 class Pools(_Exchangeable):

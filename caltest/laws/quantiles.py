@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import arguments
+from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import are_counted, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
@@ -26,16 +28,18 @@ class Quantiles(Shaped):
     Parameters
     ----------
     levels
-        (K,) levels between 0 and 1, increasing: 0.05 for 5%. At most 99. None: as the columns of
-        ``values`` are called, such as "0.05", "q0.05", "5%" or "model-lo-90".
+        (K,) levels from 0 to 1, increasing: 0.05 for 5%. At most 99. None: as the columns of
+        ``values`` are called, such as "0.05", "q0.05", "5%" or "model-lo-90". Quantiles at the levels
+        0 and 1 state where outcomes are possible at all.
     values
         (n, K) quantiles, an array or a data frame with columns in the order of the levels; in no row
-        may they decrease.
+        may they decrease. NaN where a row does not state one; infinite ones are numbers like others.
 
     Raises
     ------
     InputError
-        If levels are not increasing or not between 0 and 1, shapes do not fit, or quantiles cross.
+        If levels are not increasing or not from 0 to 1, shapes do not fit, quantiles cross, or a row
+        states none.
 
     Notes
     -----
@@ -44,7 +48,9 @@ class Quantiles(Shaped):
     Of the K + 1 cells (τ_k, τ_{k+1}] that U may lie in, an outcome leaves open those from
     #{k: q_k < y} to #{k: q_k ≤ y}; under H0 cells are drawn, with their lengths as probabilities. Where
     several are open, an error is as small as these allow: it can only be smaller than that of U.
-    So every p-value holds, for counts too.
+    So every p-value holds, for counts too. Where quantiles are missing, an outcome leaves open all
+    cells from the last stated one below it to the first stated one above, and lenses look at the rows
+    alone that state their levels.
 
     Outcomes are kept as whole numbers, first open cell · (K + 1) + last.
 
@@ -63,17 +69,18 @@ class Quantiles(Shaped):
 
     about = "quantile forecasts"
     instead = "use 'pit_ad' or another statistic of the PIT, or a lens at a stated level"
-    _by_row = ("values",)
+    _by_row = ("values", "_ends", "_beyond")
 
-    levels: Array
+    levels: Array  #: Those between 0 and 1, (K,).
     values: Array  #: The quantiles, (n, K).
+    _beyond: Any = None  # whether the outcomes that were met are outside of the support, (n,)
 
     def __init__(self, levels: object, values: object) -> None:
         shape = f"(K,) levels, at most {_MOST}"
         values = rows_first(values, "values")
         called = _named(values, levels is None)
         at = finite_table("levels", called if levels is None else as_stated(levels), shape, ndim=(1, 2))
-        table = finite_table("values", values)
+        table = finite_table("values", values, fine=np.isreal)
         if called is not None and at.shape == (len(called),) == table.shape[1:]:
             at, table = in_columns("levels", at, table, called)
         if at.ndim == 2 and table.ndim == 1:
@@ -81,41 +88,65 @@ class Quantiles(Shaped):
             raise InputError(f"{found}; give levels first.")
         if at.ndim != 1 or len(at) > _MOST:
             raise InputError(f"levels has shape {at.shape}; give {shape}.")
-        for place in np.flatnonzero((at <= 0.0) | (at >= 1.0))[:1]:
+        for place in np.flatnonzero((at < 0.0) | (at > 1.0))[:1]:
             raise InputError(f"levels holds {at[place]:g}; give levels between 0 and 1, 0.05 for 5%.")
+        if not len(inner := np.flatnonzero((at > 0.0) & (at < 1.0))):
+            raise InputError("levels holds 0 and 1 alone; give a level between them too.")
         for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:
             do = "give increasing levels, and the columns of values in the same order"
             raise InputError(f"levels holds {at[place]:g} before {at[place + 1]:g}; {do}.")
         if table.ndim != 2 or table.shape[1] != len(at) or not len(table):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
-        for row, k in np.argwhere(np.diff(table, axis=1) < 0.0)[:1]:
-            one, other = table[row, k : k + 2]
-            found = f"{one:g} at the level {at[k]:g} and {other:g} at {at[k + 1]:g}"
+        for row in np.flatnonzero(np.isnan(table[:, inner]).all(axis=1))[:1]:
+            raise InputError("there is no quantile in {row}; leave the row out.", row=int(row))
+        largest = np.fmax.accumulate(table, axis=1)
+        for row, k in np.argwhere(table < largest)[:1]:
+            first = int(np.argmax(table[row] == largest[row, k]))
+            found = f"{largest[row, k]:g} at the level {at[first]:g} and {table[row, k]:g} at {at[k]:g}"
             how = Argument(", as np.sort(values, axis=1) makes them", shell=" along a row")
             text = f"quantiles cross in {{row}}: {found}; give quantiles that do not decrease{how}."
             raise InputError(text, row=int(row))
-        self.levels, self.values, self.given, self._shape = at, table, values, table.shape[:1]
+        stated = ((at[0] == 0.0, table[:, 0]), (at[-1] == 1.0, table[:, -1]))
+        self._ends = np.column_stack([np.where(here, end, np.nan) for here, end in stated])
+        self.levels, self.values = at[inner], table[:, inner]
+        self.given, self._shape = values, table.shape[:1]
 
     def outcomes(self, values: object) -> Outcomes:
         """Check outcomes, and return which cells each leaves open, (n,)."""
-        numbers = super().outcomes(values)[:, None]
-        first, last = (self.values < numbers).sum(axis=1), (self.values <= numbers).sum(axis=1)
-        return np.asarray(first * (len(self.levels) + 1) + last)
+        numbers, count = super().outcomes(values)[:, None], len(self.levels)
+        first = np.where(self.values < numbers, np.arange(count) + 1, 0).max(axis=1)
+        last = np.where(self.values > numbers, np.arange(count), count).min(axis=1)
+        return np.asarray(first * (count + 1) + last)
+
+    def met(self, outcomes: object, weights: Array | None = None) -> tuple[Self, Outcomes]:
+        """Return the law that knows which outcomes are outside of the support, and their cells."""
+        numbers, found = super().outcomes(outcomes), copy(self)
+        found._beyond = (numbers < self._ends[:, 0]) | (numbers > self._ends[:, 1])
+        return found, self.outcomes(outcomes)
+
+    def impossible(self, outcomes: Outcomes) -> Mask:
+        """Say which of the outcomes that were met lie beyond a quantile of level 0 or 1."""
+        return np.zeros(self.n_samples, np.bool_) if self._beyond is None else self._beyond
 
     def observed(self, outcomes: Outcomes) -> Outcomes:
         """Return cells as whole numbers, read-only."""
         return read_only(outcomes, np.intp)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say how many outcomes equal a quantile."""
-        first, last = np.divmod(outcomes, len(self.levels) + 1)
-        if not (tied := np.count_nonzero(first < last)):
-            return ()
-        return (
-            f"In {tied:,} of {len(outcomes):,} rows the outcome equals a predicted quantile: it counts "
-            "as below or above, whichever makes an error smaller.",
-        )
+        """Say how many outcomes equal a quantile, and that not all rows state all."""
+        first, last = np.divmod(outcomes[:, None], len(self.levels) + 1)
+        places, n, found = np.arange(len(self.levels)), len(outcomes), []
+        equal = (first <= places) & (places < last) & ~np.isnan(self.values)
+        if tied := np.count_nonzero(equal.any(axis=1)):
+            found.append(
+                f"In {tied:,} of {n:,} rows the outcome equals a predicted quantile: it counts "
+                "as below or above, whichever makes an error smaller."
+            )
+        if (fewest := (~np.isnan(self.values)).sum(axis=0).min()) < n:
+            rarest = f"the rarest is stated by {fewest:,}"
+            found.append(f"Not all of {n:,} rows state every quantile; {rarest}.")
+        return tuple(found)
 
     def draw(self, rng: np.random.Generator, size: int) -> Outcomes:
         """Return cells in which uniform numbers lie, (size, n)."""
@@ -157,8 +188,9 @@ class Quantiles(Shaped):
         return np.asarray(self.values[np.arange(self.n_samples), places])
 
     def _quantiles(self, level: float) -> Array:
-        """Return the quantiles at the nearest level that is stated, (n,)."""
-        return np.asarray(self.values[:, int(np.abs(self.levels - level).argmin())])
+        """Return the quantiles at the nearest level that a row states, (n,)."""
+        apart = np.where(np.isnan(self.values), np.inf, np.abs(self.levels - level))
+        return np.asarray(self.values[np.arange(self.n_samples), apart.argmin(axis=1)])
 
 
 def level_called(name: str) -> float | None:

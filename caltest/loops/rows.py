@@ -506,13 +506,16 @@ _POOLS = 32  # pools of members that stay in the cache
 
 
 @loop
-def ranks_in_pools(pools: Any, outcomes: Any, below: Any, at: Any) -> None:
-    """Write the shares of a row's sorted pool (n, N) below, and at or below, each of (B, n) numbers."""
-    n, size = pools.shape
+def ranks_in_pools(pools: Any, counts: Any, outcomes: Any, below: Any, at: Any) -> None:
+    """Write the shares of a row's sorted pool (n, N) below, and at or below, each of (B, n) numbers.
+
+    The first ``counts`` (n,) values of a pool are there, and NaN after these.
+    """
+    n = len(pools)
     for start in range(0, n, _POOLS):
         for b in range(len(outcomes)):
             for i in range(start, min(start + _POOLS, n)):
-                y = outcomes[b, i]
+                y, size = outcomes[b, i], counts[i]
                 last = _first_reaching(pools, i, y)
                 below[b, i] = last / size
                 while last < size and pools[i, last] == y:
