@@ -328,7 +328,7 @@ def test_ranks_in_pools(size):
     pools = np.sort(rng.integers(-3, 4, (ROWS, size)), axis=1).astype(np.float64)
     outcomes = rng.integers(-5, 6, (3, ROWS)).astype(np.float64)
     below, at = np.empty(outcomes.shape), np.empty(outcomes.shape)
-    _loops.ranks_in_pools(pools, outcomes, below, at)
+    _loops.ranks_in_pools(pools, np.full(ROWS, size), outcomes, below, at)
     assert np.array_equal(below, (pools < outcomes[:, :, None]).mean(axis=2))
     assert np.array_equal(at, (pools <= outcomes[:, :, None]).mean(axis=2))
 

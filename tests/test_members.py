@@ -405,7 +405,8 @@ MISSING = np.where(np.arange(4) == 2, np.nan, VALUES)
 WRONG = {
     "one row of numbers": (lambda: Members(VALUES[0]), r"members has shape \(4,\); give"),
     "no members": (lambda: Members(np.empty((5, 0))), r"members has shape \(5, 0\)"),
-    "missing": (lambda: Members(MISSING), "members holds nan in row 0"),
+    "no member": (lambda: Members(MISSING[2:] * [[1], *[[np.nan]] * 37]), "row 1 .* has no member"),
+    "missing in vectors": (lambda: Members(np.where(VECTORS > 1, np.nan, VECTORS)), "among members of row"),
     "names": (lambda: Members(VECTORS, names=["a", "b"]), "names holds .* for 3 entries; give each"),
     "names of numbers": (lambda: Members(VALUES, names=["a"]), "members are plain numbers; leave"),
     "a comma in a name": (lambda: Members(VECTORS, names=["a,b", "c", "d"]), "names holds 'a,b'"),

@@ -111,7 +111,7 @@ def test_lenses_are_of_stated_levels_and_of_outcomes_that_equal_no_quantile():
 
 WRONG = {
     "crossing": (lambda: Quantiles([0.1, 0.5], [[1, 2], [2, 1]]), "row 1 .* 2 at the level 0.1 and 1"),
-    "NaN": (lambda: Quantiles([0.1, 0.5], [[1, 2], [1, np.nan]]), "values holds nan in row 1"),
+    "nothing in a row": (lambda: Quantiles([0, 0.5], [[1, 2], [1, np.nan]]), "0 and 1 is in row 1"),
     "percent": (lambda: Quantiles([5, 50], [[1, 2]]), "levels holds 5; .* 0.05 for 5%"),
     "K": (lambda: Quantiles([0.1, 0.5], [[1, 2, 3]]), r"values has shape \(1, 3\) for 2 levels"),
     "swapped": (lambda: Quantiles([[1, 2]], [0.1, 0.5]), "look swapped"),

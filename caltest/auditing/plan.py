@@ -488,13 +488,12 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
         tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
         if tail * size < 1.0 - 1e-9:
             return f"{counted(size - 1, 'member')} state no tail of {100.0 * tail:g}%"
-    if quantiles:
-        of_all = whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION
-        return "of quantile forecasts in clusters events alone are checked" if of_all else ""
+    if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
+        return "of quantile forecasts in clusters events alone are checked"
     usual = getattr(whole.law, "counts", size) == size  # rows with as many members as most have
     longest = int(np.argmax(getattr(whole.law, "last", usual)))  # the first, without a follow-up
     try:
-        shown = show(whole.take([longest]), lens).rows
+        shown = show(whole if quantiles else whole.take([longest]), lens).rows
     except InputError as error:
         return str(error).rstrip(".")
     if size is not None and kind in ("interval", "quantile"):

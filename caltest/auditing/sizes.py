@@ -80,7 +80,8 @@ class Design:
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
-    those of their pools times ``stretch``, since the outcome is a part of these; not where pools state
+    those of their pools times ``stretch``, since the outcome is a part of these (its mean, where rows
+    have different numbers of members); not where pools state
     one probability, as of their ranks they do: no outcome moves that. With ``guaranteed`` no interval
     is of t.
     """
@@ -89,21 +90,23 @@ class Design:
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
     kept: Array | None = None
-    stretch: float = 1.0
-    stretches: Array | None = None  # row by row, where these differ: then their mean is taken
+    stretches: Any = 1.0  # of all rows, or of each, (n,)
     guaranteed: bool = False
 
     @classmethod
     def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
         """Return that of all rows, kept by their label at these rates; of two classes these count."""
         if rates is None or rows.n_classes != 2:
-            by = getattr(rows.law, "stretch", 1.0)
-            each = by if np.ndim(by) else None
-            return cls(rows.weights, rows.clusters, stretch=float(np.mean(by)), stretches=each)
+            return cls(rows.weights, rows.clusters, stretches=getattr(rows.law, "stretch", 1.0))
         by_class = rates_by_class(rates, 2, rows.classes)
         kept = np.array([[by_class.get(0, 1.0), by_class.get(1, 1.0)]]).repeat(len(rows.probs), axis=0)
         before = rows.probs / kept
         return cls(rows.weights, rows.clusters, before[:, 1] / before.sum(axis=1), kept)
+
+    @property
+    def stretch(self) -> float:
+        """By what errors of pools are multiplied, on average."""
+        return float(np.mean(self.stretches))
 
     @property
     def plain(self) -> bool:
@@ -117,9 +120,7 @@ class Design:
             return self
         names = ("weights", "clusters", "scores", "kept", "stretches")
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        some = {name: each[rows] for name, each in given.items() if each is not None}
-        if self.stretches is not None:
-            some["stretch"] = float(some["stretches"].mean())
+        some = {name: each[rows] for name, each in given.items() if np.ndim(each)}
         return replace(self, **some)
 
     def of_look(self, look: Look) -> Design:
@@ -140,7 +141,7 @@ class Design:
 
     def of_scores(self, scores: Array) -> Design:
         """Return that of an event with these probabilities."""
-        return self if np.ptp(scores) > 0.0 else replace(self, stretch=1.0)
+        return self if np.ptp(scores) > 0.0 else replace(self, stretches=1.0)
 
     @cached_property
     def codes(self) -> NDArray[np.intp] | None:

@@ -372,7 +372,8 @@ def _scored_alike(
     that of one event, by default the interval nearest to 80%.
     """
     laws = [x.rows.law for x in wholes.values()]
-    stated = [law.levels.round(_ROUNDED) for law in laws if isinstance(law, Quantiles)]
+    finite = [(x, np.isfinite(x.values).all(axis=0)) for x in laws if isinstance(x, Quantiles)]
+    stated = [law.levels[of_all].round(_ROUNDED) for law, of_all in finite]
     levels, notes = reduce(np.intersect1d, stated) if stated else None, []
     if levels is not None:
         if not len(levels):
@@ -401,6 +402,10 @@ def _scored_alike(
         if len(widths):
             return Interval(float(widths[np.abs(widths - _WIDTH).argmin()])), levels, notes
         return Quantile(float(levels[np.abs(levels - 0.5).argmin()])), levels, notes
+    if any(lens.show(x.rows).places is not None for x in wholes.values()):
+        raise InputError(
+            f"not all rows state what {lens.label!r} looks at; give a level that all state."
+        )
     return lens, levels, notes
 
 

@@ -85,7 +85,8 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         every = [law.pool, *([] if law.members is None else [law.members])]
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries: Any = (each for x in some for each in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
-    entries = (own for each in entries for own in _by_count(each))
+    counted = ((each, (~np.isnan(each)).sum(axis=1)) for each in entries)  # some may be missing
+    entries = (np.sort(x[n == k], axis=1)[:, :k] for x, n in counted for k in np.unique(n))
     one, others = 0.0, 0.0
     for members in entries:
         largest = np.abs(members).max(axis=1, keepdims=True)
@@ -120,14 +121,6 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     )
     do = f"give the distribution that they are from ({laws})"
     return (Premise("independent rows", seen, do, withholds=True),)
-
-
-def _by_count(members: Array) -> list[Array]:
-    """Return the rows with as many members each, without those that are missing."""
-    counts = (~np.isnan(members)).sum(axis=1)
-    if counts.min() == members.shape[1]:
-        return [members]
-    return [np.sort(members[counts == c], axis=1)[:, :c] for c in np.unique(counts)]
 
 
 def _alike(members: Array, off: Array) -> tuple[float, float]:

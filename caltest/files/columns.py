@@ -18,7 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from caltest import laws
-from caltest._arguments import Kind, Number, closest, flag, level, name_or_place, names, options
+from caltest._arguments import Kind, Number, closest, flag, name_or_place, names, options
 from caltest._memory import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
@@ -54,7 +54,7 @@ _WRONG = {
 _ANY = Number(-1e300, 1e300)
 #: Of what columns are given with numbers: what these are.
 _NUMBERS: Mapping[str, tuple[str, Kind]] = {
-    "quantiles": ("level", level),
+    "quantiles": ("level", Number(0.0, 1.0, "[]", "give a level between 0 and 1, such as 0.05")),
     "cdf": ("threshold", _ANY),
     "survival": ("time", _ANY),
 }
@@ -158,8 +158,9 @@ class NumberColumns:
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
-        values = {name: finite_table(f"column {quoted(name)}", columns[name]) for name in self.names}
         several = next((kind for kind in self.of if kind in _SEVERAL), None)
+        fine = np.isreal if several in ("quantiles", "members") else np.isfinite  # may be missing
+        values = {x: finite_table(f"column {quoted(x)}", columns[x], fine=fine) for x in self.names}
         if several is None:
             return Normal(**{argument: values[name] for argument, name in self.of.items()})
         names = _ordered(by_name := self.of[several])
@@ -174,12 +175,14 @@ class NumberColumns:
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, weights: Any, *, part: bool) -> Sample:
         """Return them with what was observed: of a part, as the law has it."""
-        law = self.law(columns)
+        law: Any = self.law(columns)
+        whole = np.any(np.isnan(law.values)) if "quantiles" in self.of else "event" in self.of
+        if part and whole:
+            what = "times until an event, and quantiles that some rows lack,"
+            raise InputError(f"{what} are read all at once; use caltest.files.read.")
         if "cdf" in self.of:
             outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
         if "event" in self.of:
-            if part:
-                raise InputError("times until an event are read all at once; use caltest.files.read.")
             outcomes = np.column_stack([finite_table("time", outcomes), columns[self.of["event"]]])
         counting = None if weights is None else checked_weights(weights, law.n_samples)
         met, checked = law.met(outcomes, counting)

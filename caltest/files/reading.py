@@ -504,7 +504,8 @@ def _wide(table: Any, tasks: list[str], kind: str) -> Any:
     wide = table.pivot(index=tasks, columns="output_type_id", values="value")
     if kind == "sample" and wide.shape[1] == 1:
         raise InputError(_WRONG["one draw"], found=listed(tasks))
-    for task in wide.index[wide.isna().any(axis=1)][:1]:
+    uneven = kind in ("cdf", "pmf")
+    for task in wide.index[wide.isna().any(axis=1) & uneven][:1]:
         raise InputError(_WRONG["uneven"], found=listed(np.atleast_1d(task)))
     return wide[own.unique()] if kind == "pmf" else wide
 

@@ -153,14 +153,12 @@ class _Exchangeable(Shaped):
 
     def __init__(self, pool: Array, members: Any = None, given: Any = None, names: Any = ()) -> None:
         known = ~np.isnan(pool.reshape(*pool.shape[:2], -1)[..., 0])
-        #: Values of a pool, N = L + 1; where some are missing, which are there and how many, (n, …).
-        self.known: Any = True
-        self.counts: Any = pool.shape[1]
-        if not known.all():
-            most = int((counts := known.sum(axis=1)).max())
-            pool, known = pool[:, :most], known[:, :most]
-            self.counts, self.known = (most, True) if (counts == most).all() else (counts, known)
-        self.pool = pool  #: (n, N, …), in an order that does not say which is the outcome; NaN last.
+        most = int((counts := known.sum(axis=1)).max(initial=0))
+        alike = bool((counts == most).all())
+        self.pool = np.ascontiguousarray(pool[:, :most])  #: In no order that says which is the outcome.
+        #: Values of a pool, N = L + 1, and which are there: of every row where they differ, NaN last.
+        self.counts: Any = most if alike else counts
+        self.known: Any = alike or known[:, :most]
         self.members, self.given, self.names = members, given, names
         self._shape = pool[:, 0].shape
 
@@ -219,6 +217,13 @@ class Pool(_Exchangeable):
         masses = np.where(self.known, 1.0 / np.reshape(self.counts, (-1, 1)), 0.0)
         return self._filled.T, np.broadcast_to(masses, self.pool.shape).T
 
+    def remarks(self, outcomes: Array) -> tuple[str, ...]:
+        """Say that members are missing, and what is supposed of these."""
+        if self.known is True:
+            return ()
+        found = f"Rows have {self.counts.min() - 1:,} to {self.counts.max() - 1:,} members"
+        return (f"{found}: which are missing must not depend on their values, or on the outcome.",)
+
     def without(self, outcomes: Array) -> Pool:
         """Return the members alone, as pools of their own: without the outcomes (n,)."""
         places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)
@@ -234,18 +239,16 @@ class Pool(_Exchangeable):
 
         Where N differs they are about these.
         """
-        most, points = self.pool.shape[1], self.pool
-        if self.known is not True:
-            points = self.quantile(np.repeat((np.arange(most)[:, None] + 0.5) / most, len(points), 1)).T
-        return np.asarray(points / np.sqrt(most))
+        most = self.pool.shape[1]
+        levels = np.repeat((np.arange(most)[:, None] + 0.5) / most, self.n_samples, axis=1)
+        return np.ascontiguousarray(self.quantile(levels).T / np.sqrt(most))
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
         """Return the means of exp iω(x − origin) over the pools, (n, K)."""
-        values = (self._filled - origin).T
-        waves = (np.exp(1j * np.multiply.outer(each, frequencies)) for each in values)
-        counts = np.reshape(self.counts, (-1, 1))
-        again = (len(values) - counts) * np.exp(1j * np.multiply.outer(values[0], frequencies))
-        return np.asarray((sum(waves) - again) / counts)
+        known = np.broadcast_to(self.known, self.pool.shape)
+        columns = zip((self._filled - origin).T, known.T[:, :, None], strict=True)
+        waves = (there * np.exp(1j * np.multiply.outer(each, frequencies)) for each, there in columns)
+        return np.asarray(sum(waves) / np.reshape(self.counts, (-1, 1)))
 
     def crps(self, outcomes: Array) -> Array:
         """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""

@@ -90,8 +90,7 @@ class Quantiles(Shaped):
             raise InputError(f"levels has shape {at.shape}; give {shape}.")
         for place in np.flatnonzero((at < 0.0) | (at > 1.0))[:1]:
             raise InputError(f"levels holds {at[place]:g}; give levels between 0 and 1, 0.05 for 5%.")
-        if not len(inner := np.flatnonzero((at > 0.0) & (at < 1.0))):
-            raise InputError("levels holds 0 and 1 alone; give a level between them too.")
+        inner = np.flatnonzero((at > 0.0) & (at < 1.0))
         for place in np.flatnonzero(np.diff(at) <= _SAME)[:1]:
             do = "give increasing levels, and the columns of values in the same order"
             raise InputError(f"levels holds {at[place]:g} before {at[place + 1]:g}; {do}.")
@@ -99,7 +98,9 @@ class Quantiles(Shaped):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
         for row in np.flatnonzero(np.isnan(table[:, inner]).all(axis=1))[:1]:
-            raise InputError("there is no quantile in {row}; leave the row out.", row=int(row))
+            raise InputError(
+                "no quantile between the levels 0 and 1 is in {row}; leave it out.", row=int(row)
+            )
         largest = np.fmax.accumulate(table, axis=1)
         for row, k in np.argwhere(table < largest)[:1]:
             first = int(np.argmax(table[row] == largest[row, k]))
@@ -107,8 +108,7 @@ class Quantiles(Shaped):
             how = Argument(", as np.sort(values, axis=1) makes them", shell=" along a row")
             text = f"quantiles cross in {{row}}: {found}; give quantiles that do not decrease{how}."
             raise InputError(text, row=int(row))
-        stated = ((at[0] == 0.0, table[:, 0]), (at[-1] == 1.0, table[:, -1]))
-        self._ends = np.column_stack([np.where(here, end, np.nan) for here, end in stated])
+        self._ends = np.where([at[0] == 0.0, at[-1] == 1.0], table[:, [0, -1]], np.nan)
         self.levels, self.values = at[inner], table[:, inner]
         self.given, self._shape = values, table.shape[:1]
 

@@ -40,20 +40,17 @@ class NumberLens(Lens):
         classes = self._of_cells(law)
         lengths = np.diff(law.levels, prepend=0.0, append=1.0)
         probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
-        stated = ~np.isnan(law.values[:, np.flatnonzero(np.diff(classes))]).any(axis=1)
-        places, n = None, int(stated.sum())
-        if n < law.n_samples:
-            if not n:
-                found = f"no row states the quantiles that the lens {quoted(self.label)} looks at"
-                raise InputError(f"{found}; give another level.")
-            places, note = (
-                np.flatnonzero(stated),
-                f"Of {law.n_samples:,} rows {n:,} state {self.label}.",
-            )
-            predictions = replace(predictions.take(places), notes=(*predictions.notes, note))
+        cuts = np.flatnonzero(np.diff(classes))
+        stated = np.flatnonzero(~np.isnan(law.values[:, cuts]).any(axis=1))
+        if not (n := len(stated)):
+            found = f"no row states what the lens {quoted(self.label)} looks at"
+            raise InputError(f"{found}; give another level.")
+        if fewer := n < law.n_samples:
+            note = f"Of {law.n_samples:,} rows {n:,} state {self.label}."
+            predictions = replace(predictions.take(stated), notes=(*predictions.notes, note))
         shown = predictions.shown_as(np.tile(probs, (n, 1)), self._names)
         least, most = (partial(looked_up, table) for table in law.over_cells(classes))
-        return Reduction(shown, most, self.label, places, see_open=least)
+        return Reduction(shown, most, self.label, stated if fewer else None, see_open=least)
 
     _names: ClassVar[tuple[str, ...] | None] = None  # of the classes
 

@@ -460,7 +460,7 @@ def _ranks_in_pools(m: int, n: int) -> Both:
     (pools, outcomes), out = _pools(n), np.zeros((2, DRAWS, n))
 
     def run() -> Array:
-        _loops.ranks_in_pools(pools, outcomes, *out)
+        _loops.ranks_in_pools(pools, np.full(len(pools), pools.shape[1]), outcomes, *out)
         return out
 
     def plain() -> Array:
