@@ -84,7 +84,7 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
     parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
     for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
-        largest = float(np.abs(values).max()) or 1.0
+        largest = float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max()) or 1.0
         values = np.round(values / largest, 9) * largest  # what differs by rounding is equal
         first, last = _cut(values, parts)
         if len(last) < 2:
