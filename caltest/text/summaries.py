@@ -205,8 +205,8 @@ def comparison(c: Comparison) -> str:
             yield from (f"{getattr(each, kind):.4g}", gap(each, least, kind, 1.0))
         u: Any = each.units
         if u is not None:
-            ends = (u.low, u.predicted - u.observed, u.high)
-            yield in_units(ends, "+", "", 1.0) if u.low is not None else "–"
+            ends = () if u.low is None else (u.low, u.predicted - u.observed, u.high)
+            yield in_units(ends, "+", "", 1.0) if ends else "–"
 
     titles = [text for kind in kinds for text in (_LOSSES[kind], heads[1])]
     return filled(
