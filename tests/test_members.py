@@ -406,7 +406,7 @@ WRONG = {
     "one row of numbers": (lambda: Members(VALUES[0]), r"members has shape \(4,\); give"),
     "no members": (lambda: Members(np.empty((5, 0))), r"members has shape \(5, 0\)"),
     "no member": (lambda: Members(MISSING[2:] * [[1], *[[np.nan]] * 37]), "row 1 .* has no member"),
-    "missing in vectors": (lambda: Members(np.where(VECTORS > 1, np.nan, VECTORS)), "among members of row"),
+    "missing in vectors": (lambda: Members(np.where(VECTORS > 1, np.nan, VECTORS)), "missing entries"),
     "names": (lambda: Members(VECTORS, names=["a", "b"]), "names holds .* for 3 entries; give each"),
     "names of numbers": (lambda: Members(VALUES, names=["a"]), "members are plain numbers; leave"),
     "a comma in a name": (lambda: Members(VECTORS, names=["a,b", "c", "d"]), "names holds 'a,b'"),
