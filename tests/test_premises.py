@@ -101,9 +101,10 @@ RIGHT_MEMBERS = {
 }
 
 
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 20), marks=pytest.mark.level)])
 @pytest.mark.parametrize("name", RIGHT_MEMBERS)
-def test_own_members_are_not_refused(name):
-    for seed in range(20):
+def test_own_members_are_not_refused(name, seeds):
+    for seed in seeds:
         members, outcomes = RIGHT_MEMBERS[name](np.random.default_rng(seed))
         found = caltest.test(Members(members), np.ravel(outcomes), **FEW)
         assert found.premises == ()

@@ -85,7 +85,7 @@ def both(name, value):
 
 
 HALF = {"region": ("nsew", None), "sex": ("fm", None)}
-BANK = {"region": ("ew", [0.7, 0.3]), "product": ("al", [0.95, 0.05])}
+BANK = {"region": ("ew", [0.7, 0.3]), "product": ("al", [0.8, 0.2])}
 CASES = {
     # What is wrong where, with the limit; then verdict, subject, whole, headline, advice.
     "the worst slice leads, inside the whole": (
@@ -94,7 +94,7 @@ CASES = {
         "Recalibrate for that group alone|What stays beyond your limit",
     ),
     "an error whose interval reaches inside is likely": (
-        (40_000, (2, 18), lambda p, g: -0.07 * (g["region"] == "w") * (g["product"] == "l"), BANK),
+        (10_000, (2, 18), lambda p, g: -0.07 * (g["region"] == "w") * (g["product"] == "l"), BANK),
         0.05, "likely", "region = w, product = l", None,
         r"\d percentage points too low where region is w and",
         "estimated to be beyond your limit of 5 points",
@@ -108,7 +108,7 @@ CASES = {
         (3000, (3, 5), lambda p, g: p - expit(0.7 * logit(p) + 0.3), None), 0.02, "material", "", None,
         r"points too low\.$", r"\(Platt scaling\).*alone would leave \S+ points too low, beyond",
     ),
-    "right": ((80_000, (2, 18), lambda p, g: 0.0 * p, {"g": ("abc", None)}), 0.02, "within", None, None,
+    "right": ((20_000, (2, 18), lambda p, g: 0.0 * p, {"g": ("abc", None)}), 0.02, "within", None, None,
               r"^Every average error is shown to be within your limit of 2 points\.$", "as they are"),
     "few rows": (
         (3000, (2, 18), lambda p, g: 0.0 * p, {"g": ("abc", None)}), 0.02, "undecided", None, None,
@@ -116,7 +116,7 @@ CASES = {
         "Not settled is not wrong",
     ),
     "a shape inside the limit": (
-        (40_000, (2, 2), lambda p, g: 0.02 * np.sin(2 * np.pi * p), None), 0.03, "within", "", None,
+        (20_000, (2, 2), lambda p, g: 0.03 * np.sin(2 * np.pi * p), None), 0.03, "within", "", None,
         r"wrong, but on average by less than your limit of 3 points", "as they are"),
     "no limit": ((3000, (3, 5), lambda p, g: 0.1 + 0.0 * p, None), None, "found", "", None,
                  r"about 1\d percentage points too high\.$|about 9 percentage", "Decide how large"),

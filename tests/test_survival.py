@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from support import binomial_limits, command
+from support import binomial_limits, command, some_fast
 
 import caltest
 from caltest.exceptions import InputError
@@ -195,7 +195,7 @@ def test_one_row_of_each_cluster_is_completed_as_all_are():
 )
 def test_every_null_takes_all_completions_and_says_so(null, monkeypatch):
     """Each answers the question of every completion, with its own draws, such as signs."""
-    predicted, time, event, *_ = cohort(5)
+    predicted, time, event, *_ = cohort(5, 60)
     law, which = Survival(predicted, TIMES), np.arange(len(time)) // 4
     options = {"null": null, "alternative": "greater", "n_resamples": 39, "rng": 0, "clusters": which}
     found = caltest.test(law, (time, event), "bias", **options)
@@ -283,10 +283,10 @@ def few(p, alpha=0.05):
     return stats.binom.sf(np.sum(p <= alpha) - 1, len(p), alpha) > 1e-3
 
 
-@pytest.mark.parametrize("known", [True, False])
-def test_the_level_is_kept_where_limits_are_known_and_where_not(known):
-    assert few(pvalues(60, "pit_ad", known, n=80, dependent=True))
-    assert few(pvalues(60, "events", known, n=80, dependent=True))
+@pytest.mark.parametrize("statistic", some_fast(["pit_ad", "events"], "events", mark="level"))
+@pytest.mark.parametrize("known", some_fast([True, False], False, mark="level"))
+def test_the_level_is_kept_where_limits_are_known_and_where_not(known, statistic):
+    assert few(pvalues(60, statistic, known, n=80, dependent=True))
 
 
 @pytest.mark.level
@@ -425,6 +425,7 @@ def test_a_prediction_of_many_rows_is_a_stratum():
     assert np.isclose(strata(some), 0.3, atol=1e-12).any()
 
 
+@pytest.mark.level
 def test_risk_within_strata_is_not_biased_by_predictors_of_censoring():
     predicted, time, event, *_ = cohort(5, 20_000, dependent=True, censor=2.0)
     risk, law = 1.0 - predicted[:, 9].mean(), Survival(predicted, TIMES)
@@ -684,7 +685,9 @@ def test_other_groups_are_not_said_to_be_right_where_another_lens_found_one():
     limit, arm = rng.uniform(1.0, 6.0, n), rng.choice(["a", "b"], n)
     time = rng.exponential(1.0 / (np.where(arm == "b", 0.5, 1.0) * rate))
     law = Survival(np.exp(-np.outer(rate, years)), years)
-    audit = caltest.audit(law, (np.minimum(time, limit), time <= limit), groups={"arm": arm}, rng=1)
+    audit = caltest.audit(
+        law, (np.minimum(time, limit), time <= limit), groups={"arm": arm}, rng=1, n_resamples=199
+    )
     others = {each.view.group for each in audit.found} - {audit.worst.group, None}
     assert ("No error was found in the other groups" in str(audit)) == (not others)
 
@@ -745,7 +748,7 @@ def test_no_event_of_weighted_rows_is_not_a_ratio_of_0():
     assert audit.views[0].low < 0.0 < audit.views[0].high
 
 
-@pytest.mark.parametrize(("k", "rate"), [(8, 0.1), (25, 0.06)])
+@pytest.mark.parametrize(("k", "rate"), [(8, 0.1), pytest.param(25, 0.06, marks=pytest.mark.level)])
 def test_rare_events_of_few_clusters_are_no_evidence(k, rate):
     """Clusters without an event have residuals of one sign: all of them may, by chance."""
     found = []
@@ -1015,7 +1018,7 @@ def visits(seed, n=600, by=1.0):
 
 
 def test_events_that_all_came_at_times_of_the_curves_make_these_steps():
-    curves, grid, seen = visits(0)
+    curves, grid, seen = visits(0, 200)
     found = caltest.test(Survival(curves, grid), seen, n_resamples=199, rng=0)
     stated = caltest.test(Survival(curves, grid, interpolation="step"), seen, n_resamples=199, rng=0)
     assert (found.statistic, found.pvalue) == (stated.statistic, stated.pvalue)
@@ -1107,15 +1110,15 @@ def test_curves_at_the_times_that_were_seen_are_no_steps():
 
 def test_curves_row_by_row_with_the_same_times_are_one_table():
     rng = np.random.default_rng(4)
-    rates, times = rng.lognormal(-1.0, 0.5, 500), np.array([1.0, 2.0, 3.0])
-    time, limit = rng.exponential(1.0 / rates), rng.uniform(0.5, 3.0, 500)
+    rates, times = rng.lognormal(-1.0, 0.5, 200), np.array([1.0, 2.0, 3.0])
+    time, limit = rng.exponential(1.0 / rates), rng.uniform(0.5, 3.0, 200)
     seen, curves = (np.minimum(time, limit), time <= limit), np.exp(-np.outer(rates, times))
-    table = caltest.audit(Survival(curves, times), seen, n_resamples=199)
-    by_row = caltest.audit(Survival(curves, np.tile(times, (500, 1))), seen, n_resamples=199)
+    table = caltest.audit(Survival(curves, times), seen, n_resamples=159)
+    by_row = caltest.audit(Survival(curves, np.tile(times, (200, 1))), seen, n_resamples=159)
     assert (table.lenses, table.pvalue) == (by_row.lenses, by_row.pvalue)
-    between = caltest.audit(Survival(curves, times), seen, lenses="until:1.5", n_resamples=199)
+    between = caltest.audit(Survival(curves, times), seen, lenses="until:1.5", n_resamples=159)
     assert not between.by_intervals  # a straight line is taken there
-    straight = caltest.audit(Survival(curves, times, interpolation="linear"), seen, n_resamples=199)
+    straight = caltest.audit(Survival(curves, times, interpolation="linear"), seen, n_resamples=159)
     assert not straight.by_intervals
 
 
@@ -1172,7 +1175,7 @@ def followed_for_a_while(seed, n=3000, by=1.8):
 
 
 def test_where_nobody_was_followed_the_interval_holds_whatever_came_then():
-    law, seen, groups = followed_for_a_while(0)
+    law, seen, groups = followed_for_a_while(0, 1500)
     lenses = ["distribution", "until:46"]
     audit = caltest.audit(
         law, seen, groups=groups, lenses=lenses, n_resamples=199, materiality=0.05, rng=0
@@ -1228,9 +1231,10 @@ def two_that_end(seed, n=2000):
     return law, (np.minimum(time, limit), time <= limit), {"g": group}
 
 
-def test_groups_that_are_followed_longer_do_not_speak_for_others():
+@pytest.mark.parametrize("seeds", [range(2), pytest.param(range(2, 20), marks=pytest.mark.level)])
+def test_groups_that_are_followed_longer_do_not_speak_for_others(seeds):
     rejected, missed = 0, 0
-    for seed in range(20):
+    for seed in seeds:
         law, seen, groups = two_that_end(seed)
         audit = caltest.audit(law, seen, groups=groups, n_resamples=199, rng=0)
         every = next(each for each in audit.views if each.group is None)
@@ -1265,10 +1269,10 @@ def test_of_weighted_rows_too_larger_groups_allow_for_rows_that_nobody_followed(
 
 
 def test_no_pvalue_lies_outside_its_own_interval():
-    law, seen, groups = followed_for_a_while(3, 600)
+    law, seen, groups = followed_for_a_while(3, 400)
     few = Survival(law.given["curves"][:, [5, 11]], [12.0, 24.0])
     for each in (law, few):
-        audit = caltest.audit(each, seen, groups=groups, n_resamples=199, rng=0)
+        audit = caltest.audit(each, seen, groups=groups, n_resamples=159, rng=0)
         for check in audit.checks:
             low, high = check.pvalue_interval
             assert low <= check.pvalue <= high, (check.view.key, check.statistic)

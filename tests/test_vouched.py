@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy import stats
+from support import some_fast
 
 import caltest
 from caltest import auditing
@@ -89,7 +90,7 @@ def test_it_is_said_what_could_be_off():
     assert data["most"] == skipped.most
 
 
-@pytest.mark.parametrize("rows", [500, 2000])
+@pytest.mark.parametrize("rows", some_fast([500, 2000], 500, mark="level"))
 def test_right_models_of_rare_classes_are_within(rows):
     """Calibrated: nothing is lost where the limits of what was not checked are inside, too."""
     probs = three(1e-4, rows)
@@ -110,10 +111,10 @@ def test_right_models_of_rare_classes_are_within(rows):
 def test_caps_are_no_excuse(monkeypatch):
     """What is left out for its work, for the number of checks, or for memory is not vouched for."""
     rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.ones(3), 1200)
+    probs = rng.dirichlet(np.ones(3), 720)
     labels = drawn(probs, rng)
-    labels[:100] = np.where(labels[:100] == 0, 1, labels[:100])  # class 0 hardly comes in the first
-    groups = {"g": np.repeat(np.arange(12), 100)}
+    labels[:60] = np.where(labels[:60] == 0, 1, labels[:60])  # class 0 hardly comes in the first
+    groups = {"g": np.repeat(np.arange(12), 60)}
     options = {"groups": groups, "materiality": 0.25, "rng": 0, "n_resamples": 99}
     whole = caltest.audit(probs, labels, **options)
     assert whole.skipped == ()
@@ -126,7 +127,7 @@ def test_caps_are_no_excuse(monkeypatch):
     assert caltest.audit(probs, labels, **options).story.dropped
     monkeypatch.undo()
     monkeypatch.setattr("caltest.auditing.groups._MOST_CROSSED", 1)
-    crossed = groups | {"h": np.arange(1200) % 2}
+    crossed = groups | {"h": np.arange(720) % 2}
     right = drawn(probs, rng)
     audit = caltest.audit(probs, right, **options | {"groups": crossed, "lenses": "top_label"})
     assert [each.what for each in audit.story.dropped] == ["groups by g × h"]
