@@ -26,14 +26,23 @@ def pytest_addoption(parser):
 
 def pytest_configure():
     """Let every worker of ``-n`` have one thread: they share the cores already."""
+    gc.disable()  # while tests are collected
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_finish():
     """Spare the garbage collector the tests themselves: statsmodels asks for it at every correction."""
-    gc.collect()
     gc.freeze()
+    gc.enable()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """Give each file to one worker: what its tests share is made once, and compiled once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
