@@ -413,6 +413,11 @@ def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
     raise InputError(f"there is no {kind} {quoted(name)}; {hint}: {', '.join(choices)}.")
 
 
+def among(*words: str) -> Kind:
+    """Return what checks that an argument is one of some words."""
+    return lambda name, value: choose(name, value, dict.fromkeys(words))
+
+
 def made(kind: str, given: object, choices: Mapping[str, type[T]], base: type[T], do: str) -> T:
     """Return an object of a kind: given by its name, as its class, or as it is."""
     given = choose(kind, given, choices) if isinstance(given, str) else given

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.linalg import eigh, solve_triangular
 from scipy.special import gammaln, softmax
 
-from caltest._arguments import OneOf, arguments, choose, options, positive_number, real_kernel
+from caltest._arguments import OneOf, among, arguments, options, positive_number, real_kernel
 from caltest._parallel import single_threaded_blas
 from caltest._sums import Array, blocks
 from caltest.binning import EqualWidth, intervals
@@ -475,12 +475,13 @@ class Spectrum:
 
 
 Scaling: TypeAlias = Literal["usual", "published"]
+_SCALING = among("usual", "published")
 
 _NEGLIGIBLE = 1e-10  # a tail of eigenvalues whose pairs add no more than that to h is left out
 _NEGLIGIBLE_SHARE = 1e-8  # of the trace: no more is left out than that
 
 
-@options(regularization=positive_number, kernel=real_kernel)
+@options(regularization=positive_number, kernel=real_kernel, regularization_scaling=_SCALING)
 class Ridge(EstimationFunction):
     """Base class of kernel ridge regressions."""
 
@@ -492,9 +493,6 @@ class Ridge(EstimationFunction):
     powers: ClassVar[dict[str, float]]
     #: Of the regularization: from, to before, and step, for two classes and for more.
     exponents: ClassVar[tuple[tuple[float, float, float], ...]]
-
-    def __post_init__(self) -> None:
-        choose("regularization_scaling", self.regularization_scaling, self.powers)
 
     def learned(self, train: Array, residuals: Array, values: Sequence[float]) -> Surfaces:
         """Decompose the kernel matrix, which all values share."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self, cast
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from caltest._arguments import Number, choose, options
+from caltest._arguments import Number, among, options
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Places, blocks
 from caltest.binning import EqualMass, intervals
@@ -424,7 +424,7 @@ _RANK = 128
 _positive = Number(0.0, np.inf, advice="give a positive number, in units of the outcome")
 
 
-@options(bandwidth=_positive, outcome_bandwidth=_positive)
+@options(bandwidth=_positive, outcome_bandwidth=_positive, approximation=among("auto", "nystrom"))
 class SKCEOfNumbers(Listed, takes_weights=True):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
@@ -478,10 +478,6 @@ class SKCEOfNumbers(Listed, takes_weights=True):
     measures = SKCE
     laws = (GaussianPredictions, Pool)
     reported = ("bandwidth", "outcome_bandwidth", "approximation")
-
-    def __post_init__(self) -> None:
-        if self.approximation is not None:
-            choose("approximation", self.approximation, dict.fromkeys(("auto", "nystrom")))
 
     def fitted(self, predictions: Rows) -> Self:
         """Take the bandwidths from the predictions, and decide on the approximation."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import Whole, choose, options, positive_integer, regressor
+from caltest._arguments import Whole, among, options, positive_integer, regressor
 from caltest._sums import Array
 from caltest.clusters import folds_of
 from caltest.data import Rows
@@ -52,7 +52,7 @@ class OfFeatures(Listed, takes_weights=True):
 SIDES = {"both": 0, "over": -1, "under": 1}
 
 
-@options(min_rows=positive_integer)
+@options(min_rows=positive_integer, side=among(*SIDES))
 class FeatureScan(OfFeatures, row="feature_scan"):
     """Largest error of any slice by features: intervals of numbers, levels of categories, and any two.
 
@@ -80,9 +80,6 @@ class FeatureScan(OfFeatures, row="feature_scan"):
 
     min_rows: int = 50
     side: str = "both"
-
-    def __post_init__(self) -> None:
-        choose("side", self.side, SIDES)
 
     def given(self, predictions: Rows) -> ScanForm:
         """Fix the predictions and the slices."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from caltest._arguments import Whole, changed, choose, has, options, real_array, real_kernel
+from caltest._arguments import Whole, among, changed, has, options, real_array, real_kernel
 from caltest._sums import Array, Places
 from caltest._visible import quoted
 from caltest.data import Rows
@@ -210,7 +210,7 @@ class UnbiasedSKCE(_AllPairs, row="skce_uq"):
         return super().given(predictions)
 
 
-@options(seed=Whole(0))
+@options(pairing=among("random", "rows"), seed=Whole(0))
 class LinearSKCE(_SKCE, row="skce_ul"):
     """Squared kernel calibration error from disjoint pairs of rows: unbiased and fast. O(n m).
 
@@ -252,9 +252,6 @@ class LinearSKCE(_SKCE, row="skce_ul"):
     seed: int = 0
 
     reported = ("kernel", "pairing")
-
-    def __post_init__(self) -> None:
-        choose("pairing", self.pairing, {"random": True, "rows": True})
 
     @property
     def parameters(self) -> dict[str, Any]:
