@@ -50,18 +50,10 @@ def calibration(result: CalibrationResult) -> str:
     p = f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
         p = f"below {_UNRESOLVED:g}"
-    return filled(
-        "test",
-        (*result.premises, *result.warnings),
-        result.story,
-        t=result,
-        p=p,
-        value=statistic(result),
-        options={name: each for name, each in result.parameters.items() if name not in apart},
-        worth=GUARANTEES[result.guarantee],
-        extreme=_COUNTS_AGAINST,
-        rounded=rounded,
-    )
+    options = {name: each for name, each in result.parameters.items() if name not in apart}
+    facts: dict[str, Any] = {"t": result, "p": p, "value": statistic(result), "options": options}
+    facts |= {"worth": GUARANTEES[result.guarantee], "extreme": _COUNTS_AGAINST, "rounded": rounded}
+    return filled("test", (*result.premises, *result.warnings), result.story, **facts)
 
 
 def statistic(result: CalibrationResult) -> float:
@@ -269,19 +261,16 @@ def estimation(found: SquaredErrorEstimate) -> str:
     twins = (best.name, best.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     gaps = [(_name(each), *found.gap(each)) for each in others]
-    return filled(
-        "estimation",
-        found.warnings,
-        e=found,
-        table=table,
-        others=others,
-        second=gaps[0][1:] if gaps else None,
-        near=[name for name, gap, error in gaps if not gap > _CLEAR * error],
-        clear=_CLEAR,
-        named=_name,
-        option=_option,
-        with_error=_with_error,
-    )
+    near = [name for name, gap, error in gaps if not gap > _CLEAR * error]
+    facts: dict[str, Any] = {
+        "e": found,
+        "table": table,
+        "others": others,
+        "near": near,
+        "clear": _CLEAR,
+    }
+    facts |= {"named": _name, "option": _option, "with_error": _with_error}
+    return filled("estimation", found.warnings, second=gaps[0][1:] if gaps else None, **facts)
 
 
 def _name(function: FunctionRisk) -> str:
