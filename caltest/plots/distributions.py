@@ -49,7 +49,20 @@ _RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank h
 
 
 @dataclass(frozen=True, eq=False)
-class PITDisplay(Display):
+class _Path(Display):
+    """A path of values, and a band or limits of them."""
+
+    kind: Any
+    x: Array = field(repr=False)
+    values: Array = field(repr=False)
+    low: Array = field(repr=False)
+    high: Array = field(repr=False)
+    confidence: float
+    n_samples: int
+
+
+@dataclass(frozen=True, eq=False)
+class PITDisplay(_Path):
     """Plot where outcomes lie in what was predicted of them: the probability integral transform.
 
     Make it with :meth:`from_predictions`. With probability ``confidence`` everything that is drawn of
@@ -89,13 +102,6 @@ class PITDisplay(Display):
     >>> plt.close(display.figure_)
     """
 
-    kind: PITKind
-    x: Array = field(repr=False)
-    values: Array = field(repr=False)
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
-    confidence: float
-    n_samples: int
     members: int | None = None
     lens: str | None = None
     completed: bool = False
@@ -272,7 +278,7 @@ _BAND = 1.959964  # standard deviations
 
 
 @dataclass(frozen=True, eq=False)
-class SurvivalDisplay(Display):
+class SurvivalDisplay(_Path):
     """Plot predicted times until an event against what was seen, censored or not.
 
     Make it with :meth:`from_predictions`, where the end of follow-up is not known.
@@ -309,15 +315,8 @@ class SurvivalDisplay(Display):
     (10, None)
     """
 
-    kind: TimesKind
-    x: Array = field(repr=False)
-    values: Array = field(repr=False)
-    low: Array = field(repr=False)
-    high: Array = field(repr=False)
     more: tuple[Array, Array] = field(repr=False)
     horizon: float
-    confidence: float
-    n_samples: int
 
     @classmethod
     @arguments()
@@ -404,8 +403,9 @@ class SurvivalDisplay(Display):
                     raise InputError("fewer than five events are expected; draw kind='events'.")
                 others = np.array(c.predicted, float), np.array(c.kaplan_meier, float)
                 drawn = times, observed, observed, observed, others
-        about: Any = {"horizon": at, "confidence": confidence, "n_samples": law.n_samples}
-        return cls(kind, *drawn, **about).plot(ax)
+        *path, more = drawn
+        about: Any = {"confidence": confidence, "n_samples": law.n_samples, "more": more, "horizon": at}
+        return cls(kind, *path, **about).plot(ax)
 
     def _pictures(self) -> list[tuple[Any, ...]]:
         n = f"n = {self.n_samples:,}"
