@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -349,10 +349,8 @@ class Component:
             known = self.law if isinstance(self.law, Moments) else self.law(workers)
         elif isinstance(self.form, HasMoments):
             known = self.form.moments(workers)
-        elif isinstance(self.form, HasBrownianLimit):
-            known = self.form.brownian_limit.moments
         else:
-            raise TypeError(f"{type(self.form).__name__} knows no moments")
+            known = cast("HasBrownianLimit", self.form).brownian_limit.moments
         least = _WELL_ABOVE * self.resolution
         if np.sqrt(known.variance) > least:
             return known

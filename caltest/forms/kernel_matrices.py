@@ -207,7 +207,7 @@ class KernelWeights(Weights):
     def chain(self) -> Chain | None:  # type: ignore[override]
         if not self.kernel.is_on_a_line(self.probs.shape[1]):
             return None
-        line = self.kernel.on_a_line(self.probs)
+        line = self.kernel.on_a_line(self.probs)  # type: ignore[attr-defined]
         order = np.argsort(line, kind="stable")
         return Chain(order, np.exp(-np.diff(line[order], prepend=-np.inf)), np.ones(len(line)))
 

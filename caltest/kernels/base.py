@@ -64,12 +64,11 @@ class Kernel(ABC):
         return lambda rows, columns: self(points[rows], points[columns])
 
     def is_on_a_line(self, m: int) -> bool:
-        """Whether k(g_i, g_j) = exp(−|x_i − x_j|) for some number x of each prediction of m classes."""
-        return False
+        """Whether k(g_i, g_j) = exp(−|x_i − x_j|) for some number x of each prediction of m classes.
 
-    def on_a_line(self, points: Array) -> Array:
-        """Return these numbers of predictions (n, m)."""
-        raise TypeError(f"{type(self).__name__} is no function of distances on a line")
+        Then ``on_a_line`` returns these numbers of predictions (n, m).
+        """
+        return False
 
     @property
     @abstractmethod

@@ -16,7 +16,7 @@ from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import CumulativeDifference, LabelFunction, LinearSum
 from caltest.forms.base import CERTAIN, Array, Labels
-from caltest.laws import Classes, GaussianPredictions, Predictive
+from caltest.laws import Classes, GaussianPredictions
 from caltest.statistics.base import Listed
 
 # ------------------------------------------------------------------ sums of scores
@@ -137,14 +137,13 @@ class ECD(Listed, row="ecd"):
 
     def given(self, predictions: Rows) -> LinearSum | forms.MeanOfNumbers:
         """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
-        law = predictions.law
+        law: Any = predictions.law
         if isinstance(law, Classes):
             table = predictions.weighted(law.surprises(self.clip))
             table /= predictions.whole.total
             return LinearSum(table, law.probs)
         if self.clip is not None:
             raise InputError("clip is for probabilities of classes; leave it out for densities.")
-        assert isinstance(law, Predictive)
         if isinstance(law, GaussianPredictions):
             return forms.MeanSquare.of(law, predictions.weights, 0.5, -0.5 * (law.dimension or 1))
         return forms.MeanSurprise.of(law, predictions.weights)
