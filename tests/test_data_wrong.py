@@ -184,7 +184,7 @@ def first_contacts():
     yield "records of times", UNIT, np.zeros(20, dtype=[("event", bool), ("time", float)])
     yield "incidences", np.outer(UNIT, [0.1, 0.5, 0.9]), EVENTS
     yield "Venn-ABERS", np.column_stack([0.9 * UNIT, 0.9 * UNIT + 0.1]), EVENTS
-    yield "covariances", np.tile(np.eye(2), (20, 1, 1)), np.column_stack([PRICES, UNIT]) + 0.25
+    yield "covariances", np.tile([[3, 1], [1, 2]], (20, 1, 1)), np.column_stack([PRICES, UNIT]) + 0.25
     yield "odds", UNIT / (1.01 - UNIT), EVENTS
     yield "odds below 100", UNIT / (1.1 - UNIT), EVENTS
     yield "distances", 9 * np.outer(UNIT + 0.1, [1, 0.3, 0.7]), EVENTS
@@ -193,7 +193,6 @@ def first_contacts():
     yield "prediction sets", P > 0.2, Y
     yield "prediction sets of MAPIE", (P > 0.2)[:, :, None], Y
     yield "lists of classes", [[0, 1], [2], [1]], [0, 1, 1]
-    yield "sets of classes", [{0, 1}, {2}, {1}], [0, 1, 1]
 
 
 WRONG = {
@@ -230,7 +229,7 @@ def test_every_door_says_the_same(name, tmp_path):
 
 def test_swapped_distributions_and_a_covariance_given_for_sd():
     predicted = caltest.predictive.Normal(PRICES, 1.0)
-    with pytest.raises(InputError, match=r"labels is normal .*; give predictions first"):
+    with pytest.raises(InputError, match="labels is a Normal; give predictions first"):
         caltest.test(PRICES, predicted)
     covariances = np.tile([[1.0, -0.5], [-0.5, 1.0]], (20, 1, 1))
     with pytest.raises(InputError, match="covariance matrices as variance="):

@@ -32,6 +32,7 @@ _UNREAD = (
     (("collect", "lazy"), "a lazy frame, not yet read; call .collect() on it first"),
     (("load", "n_samples"), NOT_LOADED),
     (("rows", "labels"), "a {kind}; give its .rows first, and its .labels second"),
+    (("about", "n_samples"), "a {kind}; give predictions first, outcomes second"),
 )
 _MISSING = (
     "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
@@ -294,7 +295,6 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
         number = "int" if what == "labels" else "float"
         known = attempt(lambda: values.astype(np.float64)) is not None
         do = f"convert it first, with np.asarray({what}, dtype={number})" if known else "give numbers"
-    do = "give predictive.Sets of them" if types == ["set"] else do
     kinds = listed(types, 4)
     raise InputError(f"{what} is an array of Python objects ({kinds}), not of numbers; {do}.")
 

@@ -28,10 +28,8 @@ _LOOKS = {
     "row sum to 1; {leave}.",
     "other columns": "probs has columns that are no probabilities, beside {column}: {entry}, outside "
     "[0, 1]; {leave}, or of survival curves give the column of times too.",
-    "points": "probs looks like point forecasts: {entry}, and the outcome there is {outcome}; one "
-    "number states no probability, so give distributions ({laws}) or intervals ({sets}) around it.",
-    "numbers": "probs looks like predictions of numbers: {entry}, and the outcome there is {outcome}; "
-    "say what its columns state ({laws}; of ends of intervals {sets}).",
+    "numbers": "probs looks like {what}: {entry}, and the outcome there is {outcome}; numbers alone "
+    "state no probability, so give distributions ({laws}) or intervals ({sets}).",
     "sets": "probs looks like prediction sets: all entries are 0 or 1, and {row} has {found} ones; "
     "give {sets}, or probabilities of the classes.",
     "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
@@ -216,7 +214,8 @@ def probs_error(suspect: Suspect) -> InputError:
     with np.errstate(over="ignore", invalid="ignore"):
         kind, wrong = next((kind, wrong) for kind, looks, wrong in _looks(suspect) if looks)
     facts: dict[str, Any] = WORDS | suspect.facts(wrong)
-    if kind in ("points", "numbers") and suspect.labels is not None:
+    if kind == "numbers" and suspect.labels is not None:
+        facts["what"] = "point forecasts" if wrong.shape[1] == 1 else "predictions of numbers"
         facts["outcome"] = f"{suspect.labels[0]:.6g}"
     elif kind == "sums":
         facts["most"] = OfAll(f", off by up to {np.abs(suspect.sums - 1).max():.2g}")
@@ -229,7 +228,7 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     values, sums, outside, near = suspect.values, suspect.sums, suspect.outside, suspect.tolerance
     low, high, nan, width = values.min(), values.max(), ~np.isfinite(values), values.shape[1]
     every, off, whole = np.ones_like(nan), np.abs(sums - 1), (values == np.round(values)).all()
-    yield ("points" if width == 1 else "numbers"), suspect.are_numbers, every
+    yield "numbers", suspect.are_numbers, every
     yield "sets", suspect.are_sets, every & (sums > 1)[:, None]
     logarithms = high <= near and np.abs(np.exp(values).sum(axis=1) - 1).max() <= 1e-2
     yield "log-probabilities", logarithms and width > 1, every
@@ -259,8 +258,8 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     yield "outside", outside.any(), outside
     beyond, steps = every & (off > near)[:, None], np.diff(values)
     one_way = (steps >= 0).all() or (width > 2 and (steps <= 0).all())
-    told = one_way and len(values) >= 10 and sums.max() > 1.05  # a class short, they sum to less
-    yield ("pairs" if width == 2 else "curves"), told, beyond
+    kind = "pairs" if width == 2 else "curves"  # a class short, rows sum to less
+    yield kind, one_way and len(values) >= 10 and sums.max() > 1.05, beyond
     yield "sums", True, beyond
 
 

@@ -26,6 +26,7 @@ from caltest.laws import Classes, Law, Normal, Quantiles, recognised
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
     "shape {other} and holds probabilities; give probs first, labels second.",
+    "covariances": "probs looks like covariances, {shape}; give predictive.Normal(mean, variance=…).",
     "times": "labels looks like (time, event), of shape {shape}; give predictive.Survival first: "
     "survival curves, 1 - probs of cumulative incidences, or risk=probs of one time, and the times.",
     "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use {array}.",
@@ -65,6 +66,8 @@ _WRONG = {
 def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     """Raise if the two arguments look swapped, or the labels are not one class per row."""
     p, y = probs.values, labels.values
+    if p.ndim == 3 and 1 < p.shape[1] == p.shape[2] and np.array_equal(p, p.swapaxes(1, 2)):
+        raise InputError(_WRONG["covariances"], shape=shape_of(p))
     numbers, shape = p.dtype.kind == "f", shape_of(y)
     # Of two float vectors, which is which cannot be told unless one holds classes.
     unlike = y.ndim != 1 or not numbers or np.isin(p[:1000], (0, 1)).all()
@@ -545,8 +548,6 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
 
     ``options`` are those of :func:`sample`, of which weights and clusters are about numbers too.
     """
-    if isinstance(outcomes, Law):
-        raise InputError(f"labels is {outcomes.about}; give predictions first, outcomes second.")
     law = probs.law if isinstance(probs, Rows) else probs
     if not isinstance(law, Law):
         numbers = isinstance(probs, np.ndarray) and probs.dtype != object
