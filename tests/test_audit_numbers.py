@@ -289,3 +289,11 @@ def test_levels_are_named_where_the_line_is_furthest_off(narrow):
     assert title(0.0, 0.06, 0.1, 0.0) == "Too many outcomes above the 60% quantile."
     assert title(0.0, 0.0, -0.1, 0.0) == "Too few outcomes above the 60% quantile."
     assert title(-0.1, -0.1, -0.1, -0.1) == "Outcomes lie lower than predicted."
+
+
+def test_cells_between_quantiles_are_audited_as_classes():
+    law = caltest.predictive.Normal(np.zeros(200), sd=0.5)
+    outcomes = np.random.default_rng(0).normal(size=200)
+    found = caltest.audit(law, outcomes, lenses="pit:4", n_resamples=39, rng=0)
+    assert {check.statistic for check in found.checks} == {"skce_uq", "ecd"}
+    assert found.rejected

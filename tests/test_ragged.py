@@ -271,3 +271,10 @@ def test_tasks_of_a_hub_may_differ(tmp_path):
     assert (~np.isnan(law.values)).sum(axis=0).tolist() == [3, 3, 9, 3]
     law = read(tmp_path / "hub.csv", **{**of, "where": {"output_type": "sample"}}).rows.law
     assert (~np.isnan(law.values)).sum(axis=1).tolist() == [5, 5, 5, 3, 3, 3, 4, 4, 4]
+
+
+def test_a_missing_value_of_pandas_is_missing():
+    table = pd.DataFrame({"0.1": [1, None, 3], "0.9": [2, 4, None]}).convert_dtypes()
+    expected = [[1.0, 2.0], [np.nan, 4.0], [3.0, np.nan]]
+    np.testing.assert_array_equal(Quantiles(None, table).values, expected)
+    np.testing.assert_array_equal(Members(table).values, expected)

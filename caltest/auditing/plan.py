@@ -137,7 +137,7 @@ class Scope:
             return tuple(each for each in fits if self.event or each.default_lens is None)
         if options.tolerance is not None:
             return (find_statistic("scan") if self.whole.clusters is None else MEAN,)
-        if self.whole.n_classes is None:
+        if self.whole.n_classes is None and (self.event or self.first.n_classes is None):
             of_vector = getattr(self.first.law, "dimension", None)
             usual = OF_DISTRIBUTION if of_vector is None else OF_VECTORS
             return (MEAN,) if self.event else usual[:1] if isinstance(self.lens, Pair) else usual

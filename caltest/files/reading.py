@@ -96,7 +96,8 @@ def read(
         sample is a task, that is what all other columns say but ``model_id``; groups, weights and
         clusters are columns of these. Its outcome is found by the columns that both tables have, in
         the column ``label``, by default ``observation`` or ``oracle_value``. Quantiles, samples, cdf
-        and pmf are read. Default None: rows of the file have their own labels.
+        and pmf are read; tasks may state different quantiles, or have different numbers of samples.
+        Default None: rows of the file have their own labels.
     where
         Which rows of such a table: ``{"output_type": "quantile", "target": "wk inc flu hosp"}``. There
         must be one output type, target and model left. Default None: all rows.

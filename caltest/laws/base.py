@@ -497,6 +497,8 @@ def finite_table(
         raise InputError(f"{what} could not be read: this is None; give numbers.")
     try:
         read: Any = np.ma.array(values)  # a masked entry is missing
+        if read.dtype == object and hasattr(values, "to_numpy"):  # as one of pandas' own types is
+            read = np.ma.array(values.to_numpy(np.float64, na_value=np.nan))
         if read.dtype.kind in "cmM":
             raise TypeError
         array = np.array(np.ma.filled(read.astype(np.float64), np.nan))

@@ -106,6 +106,7 @@ class Quantiles(Shaped):
             first = int(np.argmax(table[row] == largest[row, k]))
             found = f"{largest[row, k]:g} at the level {at[first]:g} and {table[row, k]:g} at {at[k]:g}"
             how = Argument(", as np.sort(values, axis=1) makes them", shell=" along a row")
+            how = Argument("") if np.isnan(table[row]).any() else how  # to which it would move others
             text = f"quantiles cross in {{row}}: {found}; give quantiles that do not decrease{how}."
             raise InputError(text, row=int(row))
         self._ends = np.where([at[0] == 0.0, at[-1] == 1.0], table[:, [0, -1]], np.nan)
