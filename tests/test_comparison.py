@@ -142,10 +142,10 @@ def test_the_winner_comes_first():
 def test_a_crossed_cell_that_an_audit_convicts_is_named():
     """Neither model is said to be without an error; text has the first lines, and the page all."""
     rng = np.random.default_rng(0)
-    truth = rng.uniform(0.1, 0.5, 4000)
-    groups = {"region": rng.choice(list("NESW"), 4000), "product": rng.choice(["lease", "loan"], 4000)}
+    truth = rng.uniform(0.1, 0.5, 2000)
+    groups = {"region": rng.choice(list("NESW"), 2000), "product": rng.choice(["lease", "loan"], 2000)}
     cell = (groups["region"] == "W") & (groups["product"] == "lease")
-    y = rng.random(4000) < truth + 0.2 * cell
+    y = rng.random(2000) < truth + 0.3 * cell
     models = {"a": truth, "b": np.clip(truth + 0.15, 0.0, 1.0)}
     assert caltest.audit(truth, y, groups=groups, n_resamples=99, rng=0).rejected
     found = quick(models, y, None, groups=groups)

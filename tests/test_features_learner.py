@@ -50,7 +50,7 @@ def level(n_datasets, of, **more):
 
 
 def test_level():
-    assert level(60, lambda seed: data(seed, 100)) <= binomial_limits(60, 0.05)[1]
+    assert level(20, lambda seed: data(seed, 100)) <= binomial_limits(20, 0.05)[1]
 
 
 @pytest.mark.level

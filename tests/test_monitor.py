@@ -226,7 +226,7 @@ def test_false_alarms_at_the_limit():
         p = rng.uniform(0.1, 0.9, 500)
         return caltest.Monitor(tolerance=0.05).update(p, rng.random(500) < p + 0.05)
 
-    assert alarms(100, one) <= allowed(100)
+    assert alarms(40, one) <= allowed(40)
 
 
 @pytest.mark.level

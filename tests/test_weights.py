@@ -401,8 +401,11 @@ def test_a_statistic_of_ones_own_that_does_not_say_so_takes_no_weights(
         CALLS[call](own, WEIGHTS, tmp_path, monkeypatch)
 
 
-@pytest.mark.parametrize("own", [Using(), Declared(), three], ids=["said", "inside", "a function"])
-def test_one_that_says_so_is_weighted_and_exact(own, tmp_path, monkeypatch):
+SAYING = {"said": Using(), "inside": Declared(), "a function": three}
+
+
+@pytest.mark.parametrize("own", SAYING.values(), ids=SAYING)
+def test_one_that_says_so_is_weighted(own, tmp_path, monkeypatch):
     expected = np.average((LABELS == 1) - PROBS[:, 1], weights=WEIGHTS)
     for call in ("test", "estimate", "file"):
         found = CALLS[call](own, WEIGHTS, tmp_path, monkeypatch)
@@ -410,6 +413,10 @@ def test_one_that_says_so_is_weighted_and_exact(own, tmp_path, monkeypatch):
         assert expected != pytest.approx(estimate(own), rel=0.1)
     CALLS["compare"](own, WEIGHTS)
     CALLS["audit"](own, WEIGHTS)
+
+
+@pytest.mark.parametrize("name", some_fast(SAYING, "said", mark="level"))
+def test_one_that_says_so_is_exact(name):
     rejected = {"right": 0, "wrong": 0}
     for seed in range(200):
         rng = np.random.default_rng(seed)
@@ -417,7 +424,7 @@ def test_one_that_says_so_is_weighted_and_exact(own, tmp_path, monkeypatch):
         right = labels_from(probs, rng)
         for kind, labels in (("right", right), ("wrong", np.where(rng.random(60) < 0.3, 1, right))):
             options = {"alternative": "two-sided", "weights": weights, "n_resamples": 99, "rng": seed}
-            rejected[kind] += caltest.test(probs, labels, own, **options).pvalue <= 0.05
+            rejected[kind] += caltest.test(probs, labels, SAYING[name], **options).pvalue <= 0.05
     # 10 are expected; beyond 23 lies less than 1e-4 of their binomial law
     assert rejected["right"] <= binom.ppf(1 - 1e-4, 200, 0.05) == 23
     assert rejected["wrong"] >= 100

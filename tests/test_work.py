@@ -18,8 +18,8 @@ from caltest.exceptions import Argument, Phrase
 @pytest.fixture(scope="module")
 def few():
     stream = np.random.default_rng(0)
-    probs = stream.random(3000)
-    return probs, (stream.random(3000) < probs).astype(int)
+    probs = stream.random(2000)
+    return probs, (stream.random(2000) < probs).astype(int)
 
 
 def three(p):
@@ -43,19 +43,19 @@ def test_long_work_says_so_and_what_is_faster_and_changes_no_number(name, few, m
     call, said = CALLS[name]
     silent = call(*few)  # warnings are errors
     monkeypatch.setattr(_parallel, "LONG", 1e-9)
-    with pytest.warns(caltest.LongWorkWarning, match="3,000 rows") as caught:
+    with pytest.warns(caltest.LongWorkWarning, match="2,000 rows") as caught:
         assert call(*few) == silent
     assert said in str(caught[0].message)
     assert caught[0].filename == __file__
 
 
 def test_a_file_says_so_of_all_its_rows(few, tmp_path, monkeypatch):
-    many = few[0].repeat(50)
+    many = few[0].repeat(75)
     np.save(tmp_path / "probs.npy", np.column_stack([1 - many, many]))
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
     monkeypatch.setattr(_parallel, "LONG", 1e-9)
     with pytest.warns(caltest.LongWorkWarning, match="'ecd' of 150,000 rows"):
-        caltest.test(mapped, few[1].repeat(50), "ecd", n_resamples=19, n_jobs=1)
+        caltest.test(mapped, few[1].repeat(75), "ecd", n_resamples=19, n_jobs=1)
 
 
 @pytest.mark.slow
