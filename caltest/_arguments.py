@@ -231,14 +231,14 @@ difference = Number(0.0, 1.0, "[)", _points)
 
 
 _distance = "give a difference of probabilities between 0 and 1, 0.02 for 2 points"
-_SIDES = ("too_low", "too_high")
+SIDES = ("too_low", "too_high")
 
 
 def limit(name: str, value: object) -> float | dict[str, float | None]:
     """Return the error that matters: a number above 0, or by side, None where none matters, or 0."""
     if not isinstance(value, Mapping):
         return Number(0.0, 1.0, advice=_distance)(name, value)
-    found = {side: value.get(side) for side in _SIDES}
+    found = {side: value.get(side) for side in SIDES}
     given = [side for side, each in found.items() if each is not None]
     if not given or set(value) - set(found):
         raise wrong(
@@ -281,6 +281,8 @@ KINDS: dict[str, Kind] = {
     "guaranteed": flag,
     "intersections": Whole(1, 3, "give 1, 2 or 3: how many columns are crossed at most"),
     "materiality": limit,
+    "materiality_low": Number(0.0, 1.0, "[)", _distance),
+    "materiality_high": Number(0.0, 1.0, "[)", _distance),
     "materiality_ratio": _ratio,
     "mean_run_length": Number(1.0, 1e15, "(]", "give a number of rows above 1, such as 10_000"),
     "min_rows": positive_integer,

@@ -65,6 +65,9 @@ sampling-rate/sampling_rates CLASS=RATE…  The share of rows kept of a class, 0
 lens NAME  A view of the predictions: see caltest list lenses.
 intersections INT  How many group columns are crossed at most: 1, 2 or 3. [default: 2]
 materiality FLOAT  The average error that matters, 0.02 for 2 points. [default: none]
+materiality-low FLOAT  The same of predictions that are too low: they matter from there on. Alone, those
+    too high do not matter; a side of 0 is a promise of "at most".
+materiality-high FLOAT  The same of predictions that are too high; 0 is a promise of "at least".
 materiality-ratio FLOAT  The same as a ratio of predicted to observed, 1.25, for rare events; with
     both, the wider one counts.
 min-rows INT  Groups with fewer rows are named, not looked at. [default: 50]
@@ -84,7 +87,7 @@ group COL…  A column whose values group the rows; give it once for each column
 feature features weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
     event came, and 0 if the row was censored. [default: the name of its column]
-materiality materiality-ratio
+materiality materiality-low materiality-high materiality-ratio
 lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
     [default: those that suit what is predicted | several]
 statistic/statistics NAME…  What is computed in every view, see caltest list statistics; once for each.
@@ -198,7 +201,7 @@ FILES FILE… typed  A table with a row for each simulation: a parameter in the 
 names COLS  The parameters, separated by commas; for arrays, in the order of their columns.
     [default: for arrays 0, 1, …]
 materiality FLOAT  The error of coverage that matters, 0.02 for 2 points. [default: no limit]
-alpha resamples seed report markdown json junit title date fail-on jobs
+materiality-low materiality-high alpha resamples seed report markdown json junit title date fail-on jobs
 """,
     "monitor": """
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
@@ -227,7 +230,7 @@ json plot
     "plan": """
 FILE label columns logits
 group COL…  A column whose values will group the rows; give it once for each column.
-weights clusters blocks intersections materiality materiality-ratio
+weights clusters blocks intersections materiality materiality-low materiality-high materiality-ratio
 n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
 error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
 power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]

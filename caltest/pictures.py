@@ -452,17 +452,15 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
 
 
 def errors(
-    parts: Sequence[Any], halves: Sequence[Any], h: Any, shown: Sequence[Any], limit: float | None
+    parts: Sequence[Any], halves: Sequence[Any], h: Any, shown: Sequence[Any], lines: Sequence[float]
 ) -> Picture:
     """Draw the error by prediction: dots for parts, boxes for halves, the limit as dashed lines."""
     every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
-    if limit is not None:
-        every += [-1.2 * limit, 1.2 * limit]
+    every += [1.2 * end for end in lines]
     y = axis_of_points(1.1 * min(every), 1.1 * max(every))
     ranked = crowded(parts)
     x = axis_of_probabilities([0.0, 1.0]) if ranked else _x_axis(parts, h)
     of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
-    lines = () if limit is None else (-limit, limit)
     marks = [GRID, *(Mark("line", "limit", (x.low, x.high), (end, end)) for end in lines)]
     for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
         across = ends if ranked else (half.start, half.end)

@@ -91,6 +91,8 @@ class Story:
         Whether nothing was found in any other group.
     striking
         The part of the subject that is proved to be much further off than its mean; else None.
+    spared
+        Whether what was found is on the side that does not matter: no mean is found on the other.
     halves
         The lower and the upper half of all rows, if they are proved wrong in opposite directions.
     marks
@@ -110,6 +112,7 @@ class Story:
     explains: bool = False
     alone: bool = False
     striking: Any = None
+    spared: bool = False
     halves: tuple[Any, ...] = ()
     marks: Mapping[Any, Finding] = field(default_factory=dict, repr=False)
 

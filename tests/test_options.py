@@ -34,13 +34,14 @@ BESIDES = {
     "junit", "title", "date", "fail-on", "config", "jobs",
     "approximation", "rank", "sample-size",
 }  # fmt: skip
+SIDED = ["--materiality-low", "--materiality-high"]  # one argument together
 #: Arguments that only Python has; options that only a command has.
 ALONE = {
     "test": ["--alpha"], "estimate-error": ["order"], "compare": ["confidence"],
-    "bounds": ["binning", "n_bins"], "power": ["truth"], "audit": ["learner"],
+    "bounds": ["binning", "n_bins"], "power": ["truth"], "audit": ["learner", *SIDED], "plan": SIDED,
     "monitor": ["self", "predicted", "outcomes", "--date-column"],
     "sbc": ["parameters", "draws", "quantities", "options", "--materiality", "--alpha", "--resamples",
-        "--seed"],
+        "--seed", *SIDED],
 }  # fmt: skip
 
 
@@ -147,6 +148,8 @@ test --columns high --seed 1 : say which rows belong together .--clusters.
 audit --columns high --group age --min-rows 500 --seed 1 --resamples 99 : lower --min-rows
 compare --columns p,high --group age : Run caltest audit on p before
 plan --columns p --materiality .05 : with --error 0.005
+audit --columns p --materiality .1 --materiality-low .1 : give --materiality, or a limit of each side
+audit --columns p --materiality-high 1.5 : --materiality-high is 1.5; give a difference of
 power --columns p --sample-size --temperature .9 --max-n 60 --datasets 20 : most rows allowed, 60
 """
 

@@ -26,7 +26,7 @@ from caltest.forms import Side
 from caltest.forms.predictive import PitScores, levels_of
 from caltest.laws import Classes, Pool, Quantiles, Survival
 from caltest.lenses import within
-from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, path_of, told_apart
+from caltest.pictures import DIAGONAL, GRID, LINEAR, Axis, Mark, Picture, path_of, told_apart
 from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
 from caltest.statistics.times import observed_shares
@@ -311,17 +311,17 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
 _APART = 0.25  # of an axis: labels that do not touch
 
 
-def ticks(axis: Axis, limits: tuple[float, float] | None) -> tuple[tuple[float, str], ...]:
+def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Return the labels of an axis, those of the limits first, and of others what has room beside them.
 
     Limits that are close to each other are named in what stands above: here is the middle.
     """
-    if limits is None:
+    if not limits:
         return axis.marks
-    ratio = limits[0] > 0.0
+    ratio = axis.scale is not LINEAR
     texts = [f"{end:.3g}×" if ratio else f"{100.0 * end:+.3g}".replace("-", "−") for end in limits]
     ends = tuple(zip(limits, texts, strict=True))
-    if axis.at(limits[1]) - axis.at(limits[0]) < _APART:
+    if len(limits) > 1 and axis.at(limits[1]) - axis.at(limits[0]) < _APART:
         ends = ((1.0, "1×") if ratio else (0.0, "0"),)
     others = axis.marks
     for end, _ in ends:
@@ -338,7 +338,7 @@ def slices_picture(t: Any) -> Picture:
         for style, ends in (("joint", (low, high)), ("own", own)):
             marks.append(Mark("bars", f"{style} {kind}", ends[:1], (place,), ends[1:]))
         marks += told_apart([value], [place], [row.bad])
-        for end in () if t.corridor is None or row.pointless else t.corridor:
+        for end in () if row.pointless else t.corridor:
             marks.append(Mark("line", "limit", (end, end), (place + 0.5, place - 0.5)))
         at = (place - 0.5 + count) / count
         marks.append(Mark("text", kind, 1.0, at, (6, 4), row.error))

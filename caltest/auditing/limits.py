@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
@@ -64,6 +65,19 @@ class Limit(NamedTuple):
     def __bool__(self) -> bool:
         return any(each is not None for each in (self.under, self.over, self.ratio))
 
+    @property
+    def only(self) -> Side | None:
+        """The one side that matters; None where both do."""
+        return self.sides[0] if len(self.sides) == 1 else None
+
+    @property
+    def drawn(self) -> tuple[float, ...]:
+        """The errors or ratios where it lies; none of points with a ratio, which differ by view."""
+        by = self.ratio or 1.0
+        ends = (-(self.under or 0.0), self.over or 0.0) if self.ratio is None else (1.0 / by, by)
+        one = bool(self) and (self.ratio is None or self.under is self.over is None)
+        return tuple(end for side, end in zip(BOTH, ends, strict=True) if one and side in self.sides)
+
     def allowed(self, predicted: float) -> tuple[float, float]:
         """Return between which true rates a predicted mean has no error that matters."""
         times = self.ratio or 1.0
@@ -79,6 +93,11 @@ class Limit(NamedTuple):
         """
         ends = low if "over" in self.sides else predicted - 1.0, high
         return ends if "under" in self.sides else (ends[0], predicted)
+
+    def shown(self, of: Any) -> Any:
+        """Return an error with its interval as it is shown: without an end it goes to the estimate."""
+        ends = {"under": {"low": of.error}, "over": {"high": of.error}}
+        return replace(of, **ends.get(self.only or "", {}))
 
     def place(self, predicted: float, low: float, high: float) -> Place:
         """Say where the interval of an error lies, predicted less true rate."""

@@ -153,22 +153,22 @@ class Scope:
         # A few surprises make its sums skewed, and tails of signs light.
         return tuple(each for each in found if each != _ECD)
 
-    def of_features(self, min_rows: int) -> tuple[Statistic, ...]:
-        """Return the statistics of features that fit, of all rows.
+    def of_features(self, options: Options) -> tuple[Statistic, ...]:
+        """Return the statistics of features that fit, of all rows; the scan looks for what matters.
 
         Outcomes may equal predicted quantiles: a side each then has its own event, and pairs have none.
         """
-        kind = within(self.label)[1]
+        kind, fewest = within(self.label)[1], max(options.min_rows, 2)
         stated = kind in _SEARCHED or kind.startswith("until:")
         if self.whole.features is None or self.censored or not (self.whole.n_classes or stated):
             return ()
         if not self.event and getattr(self.first.law, "dimension", 1) is not None:
             return ()
         if self.shown.see_open is not None:
-            return tuple(FeatureScan(max(min_rows, 2), side) for side in ("over", "under"))
+            return tuple(FeatureScan(fewest, side) for side in ("over", "under"))
         if getattr(self.whole.law, "levels", None) is not None:
             return ()
-        return FeatureScan(max(min_rows, 2)), FeatureRidge()
+        return FeatureScan(fewest, options.limit.only or "both"), FeatureRidge()
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group: those of them that state what the lens looks at."""
@@ -340,7 +340,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             skip(f"{OF_VECTOR.name!r} where rows are more than {MOST_FOR_KERNEL:,}", reason)
         names = {each.name for each in statistics}
         if look in searched:
-            own = scope.of_features(options.min_rows)
+            own = scope.of_features(options)
             statistics += tuple(each for each in own if each.name not in names)
         if not statistics:
             reason = "none of the statistics looks at more than one probability"
@@ -425,10 +425,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
     some = by_class if (whole.n_classes or 0) <= _MOST_SEARCHED else []
-    some = [look for look in [*overall, *some] if look.scope.of_features(options.min_rows)]
+    some = [look for look in [*overall, *some] if look.scope.of_features(options)]
     for look in some[: 1 if whole.n_classes == 2 else _MOST_SEARCHED + 1]:
         try:
-            form_of(look, look.scope.of_features(options.min_rows)[0], look.view().rows)
+            form_of(look, look.scope.of_features(options)[0], look.view().rows)
             searched.add(look)
         except InputError as error:  # no slice is large enough
             skip("slices by features", str(error).partition(";")[0])

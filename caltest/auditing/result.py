@@ -364,7 +364,9 @@ class Audit(Result):
 
     @property
     def at_most(self) -> float | None:
-        """How large the mean error of any view or part is at most; None without an event."""
+        """How large the mean error of any view or part is at most; None without an event, or an end."""
+        if self.limit.only:
+            return None
         sized = [*self._wholes, *(part for view in self.views for part in view.parts)]
         return max((each.most for each in sized if each.low is not None), default=None)
 

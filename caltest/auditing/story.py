@@ -73,6 +73,7 @@ def tell(audit: Audit) -> Story:
         explains=_explains(audit, subject, every),
         alone=_alone(audit, subject, every),
         striking=_striking(subject),
+        spared=found and _spared(audit),
         halves=_halves(audit),
         marks={each.sized.id: each for each in every},
     )
@@ -234,7 +235,7 @@ def _without_direction(audit: Audit) -> Finding | None:
     if view.event is None:
         return Finding("distribution", view)
     if view.events is not None and view.events.proved > 1.0:
-        return Finding("count", view, side="under" if view.events.low > 1.0 else "over")
+        return Finding("count", view, side="under" if (view.events.low or 0.0) > 1.0 else "over")
     if not isinstance(view, Slice) and {check.statistic for check in audit.found} <= _BY_FEATURES:
         return Finding("features", view)
     return Finding("average" if finds_mean(audit, view) else "some", view)
@@ -286,6 +287,12 @@ def _halves(audit: Audit) -> tuple[Part, ...]:
     halves = tuple(part for part in (view.parts if view else ()) if part.of == 2)
     even = len(halves) == 2 and not any(part.is_tied(audit.n_samples) for part in halves)
     return halves if even and {part.side for part in halves} == {"over", "under"} else ()
+
+
+def _spared(audit: Audit) -> bool:
+    """Whether one side matters, and all means that checks found to be wrong are so on the other."""
+    sides = {view.sign for view in audit.views if finds_mean(audit, view)}
+    return bool(sides) and audit.limit.only is not None and audit.limit.only not in sides
 
 
 def _verdict(audit: Audit, found: bool, every: list[Finding]) -> Verdict:

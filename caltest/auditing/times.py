@@ -22,7 +22,7 @@ from scipy.special import ndtri
 from caltest._sums import Array
 from caltest.auditing import sizes
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks, draw_all
-from caltest.auditing.limits import Wanted
+from caltest.auditing.limits import Limit, Wanted
 from caltest.auditing.options import Options
 from caltest.auditing.plan import Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Family, Sizes
@@ -181,7 +181,7 @@ class Risk:
         low, high = (part * scaled_risk(risk, w, each) for each in known.ratio(level)[1:])
         return Sizing(min(max(found, low), high + share), low, high + share)
 
-    def parts(self, level: float) -> tuple[Part, ...]:
+    def parts(self, level: float, limit: Limit) -> tuple[Part, ...]:
         """Cut all rows into tenths of equal expected events, five at least; groups are not cut."""
         if self.look.group is not None:
             return ()
@@ -190,7 +190,8 @@ class Risk:
             apart = None if self.apart is None else self.apart[places]
             own = Risk.of(replace(self.look, places=places), self.alone, apart)
             mean, size = own.predicted, own.bounds(level)
-            ends = mean - size.high, mean - size.low, float(own.risk.min()), float(own.risk.max())
+            joint = limit.cut(mean, mean - size.high, mean - size.low)
+            ends = *joint, float(own.risk.min()), float(own.risk.max())
             found.append(Part(STRATA, len(found), len(places), mean, size.estimate, *ends))
         return tuple(found) if len(found) == STRATA else ()
 
@@ -244,9 +245,11 @@ class SizesOfTimes(Sizes):
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return the mean error, parts, and events seen and expected."""
         risk = self.risks[_key(look)]
-        (total, whole), parts = risk.sums, risk.parts(self.family.of_part)
+        (total, whole), parts = risk.sums, risk.parts(self.family.of_part, self.limit)
         known = whole > 0.0 and not risk.alone  # of a risk at one time, nothing is expected before
-        limits = risk.ratio(self.family.of_view)[1:] if known else (None, None)
+        limits: Any = risk.ratio(self.family.of_view)[1:] if known else (None, None)
+        if self.limit.only:  # fewer events than expected: predicted too high
+            limits = (None, limits[1]) if self.limit.only == "over" else (limits[0], None)
         events = Count(total, None if risk.alone else whole, *limits)
         means = self.of_mean(look, seen, labels)
         return means | {"parts": parts, "binned_error": sizes.binned_error(parts), "events": events}

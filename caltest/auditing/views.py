@@ -361,7 +361,7 @@ class Count:
         one time alone.
     low, high
         Limits of their ratio, observed over expected: about right, and simultaneous, as those of
-        errors.
+        errors. None where nothing is expected, and of errors of a side that does not matter.
     """
 
     observed: float

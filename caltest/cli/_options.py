@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from caltest._arguments import KINDS, Whole, choose, flag
+from caltest._arguments import KINDS, SIDES, Whole, choose, flag
 from caltest._visible import attempt, quoted
 from caltest.cli import _output as out
 from caltest.exceptions import IN_SHELL, InputError
@@ -367,6 +367,11 @@ def command(run: Callable[..., Found]) -> Any:
             if "sampling_rates" in values:
                 rates, wanted = values["sampling_rates"], "a class and its rate, as in 0=0.01"
                 values["sampling_rates"] = _pairs(rates, "--sampling-rate", "class", wanted)
+            sides = {side: values.pop(f"materiality_{side[4:]}", None) for side in SIDES}
+            if set(sides.values()) != {None}:
+                if "materiality" in values:
+                    raise InputError("give --materiality, or a limit of each side, and not both.")
+                values["materiality"] = sides
             _tell(run(Input(given, config), **values), given)
 
     main.__name__, main.__doc__ = name, run.__doc__

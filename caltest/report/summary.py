@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from caltest import pictures
-from caltest._numbers import counted, leading, number, outward_points, percents, pvalue, signed_points
+from caltest._numbers import counted, leading, number, percents, pvalue, signed_points
 from caltest._version import __version__
 from caltest._visible import shortened, visible
 from caltest.auditing import diagrams
@@ -23,7 +23,7 @@ from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import captions, vocabulary
 from caltest.text.advice import advice
-from caltest.text.sizes import bracketed, rates, settled
+from caltest.text.sizes import bracketed, ends, rates, settled
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
 _ROWS = 9  # of the table of slices
@@ -122,7 +122,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     parts, halves = charts.parts_of(view)
     mark = audit.story.mark
     sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    bad = [of for of in sized if mark(of).side]
+    bad = [audit.limit.shown(of) for of in sized if mark(of).side]
     label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     lead = audit.story.subject
     told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
@@ -142,8 +142,9 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
             note = captions.pit_note(audit, whole.pit)
         else:
             stated, note = diagrams.coverage_of(audit, whole, view), captions.coverage_note(audit)
-            wrong = [each for each in stated if mark(each).side]
-            picture = diagrams.coverage_picture(stated, wrong, outcomes)
+            seen = [*map(audit.limit.shown, stated)]
+            wrong = [each for each in seen if mark(each).side]
+            picture = diagrams.coverage_picture(seen, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
     if not parts:
         return None  # the table shows as much
@@ -152,12 +153,14 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         picture, note = diagrams.cumulative_picture(view.cumulative), captions.cumulative_note(audit)
         return _pictured(title, note, picture, f"{label}cumulative difference. {title}")
     flat, rare = audit.verdict == "within" and len(parts) > 1, charts.is_rare(parts, view)
-    if not rare and (flat or pictures.small(parts) or pictures.crowded(parts)):
+    drawn = [*map(audit.limit.shown, parts)]
+    if not rare and (flat or pictures.small(drawn) or pictures.crowded(parts)):
         kind, what, shown = "errors", "error by prediction", halves
-        picture = pictures.errors(parts, halves, view.histogram, bad, audit.materiality)
+        lines = audit.limit.drawn if audit.limit.ratio is None else ()
+        picture = pictures.errors(drawn, [*map(audit.limit.shown, halves)], view.histogram, bad, lines)
     else:
         kind, what, shown = "rare" if rare else "curve", "predicted against observed", ()
-        picture = pictures.curve(parts, view.histogram, bad, rare=rare)
+        picture = pictures.curve(drawn, view.histogram, bad, rare=rare)
     title = captions.parts_title(audit, view, parts, shown)
     note = captions.parts_note(audit, kind, parts, shown)
     return _pictured(title, note, picture, f"{label}{what}. {title}")
@@ -170,7 +173,7 @@ def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleN
         drawn = tuple(sorted(drawn, key=lambda each: (-each.proved, -abs(each.error)))[:_BINS])
         title += f" Here: the {_BINS} furthest off."
     bad = [each.side is not None and audit.story.found for each in drawn]
-    bins = [replace(each, name=name(each.name, _BIN).short) for each in drawn]
+    bins = [replace(x, name=name(x.name, _BIN).short) for x in map(audit.limit.shown, drawn)]
     found = _pictured(title, captions.feature_note(audit), pictures.along(bins, bad), title, sizes)
     found.rows = [
         _sized(each, audit, name=name(each.name), bad=is_) for each, is_ in zip(drawn, bad, strict=True)
@@ -249,16 +252,15 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
 def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     """Lay out the intervals of the slices that are shown."""
     called, every, noun, of_names = _chosen(audit, subject)
-    by_class, limit, ratio = noun == "class", audit.materiality, audit.materiality_ratio
+    by_class, ratio = noun == "class", audit.materiality_ratio
+    limit = max((each for each in audit.limit[:2] if each is not None), default=None)
     rare, mark = captions.is_per_thousand(audit), audit.story.mark
     as_ratio = limit is None and (ratio is not None or rare)
     unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
     if not by_class and audit.n_classes > 2:
         unit = vocabulary.begun(lens_name(subject))
-    corridor = None if ratio is None or limit is not None else (1.0 / ratio, ratio)
-    if ratio is None and limit is not None:
-        corridor = -limit, limit
+    corridor = audit.limit.drawn
 
     def ends(of: View | Part, low: float, high: float) -> tuple[float, float]:
         """Return the ends of an interval of an error, or of a ratio; the true rate may be 0."""
@@ -269,7 +271,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
 
     def row(called: str, of: View | Part) -> SimpleNamespace:
         """Lay out a slice; ``bar``: the low end of all together, the estimate and the high end."""
-        low, high = ends(of, of.low or 0.0, of.high or 0.0)
+        shown = audit.limit.shown(of)
+        low, high = ends(of, shown.low or 0.0, shown.high or 0.0)
         (stated, seen), marked = rates(of), mark(of)
         value = of.error or 0.0
         if as_ratio:
@@ -408,14 +411,14 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
 def _sized(of: Sized, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
-    rare = captions.is_per_thousand(audit)
+    rare, shown = captions.is_per_thousand(audit), audit.limit.shown(of)
     predicted, observed = (captions.share(rate, rare) for rate in rates(of))
     return SimpleNamespace(
         of=of,
         predicted=predicted,
         observed=bracketed(observed, of),
-        error=signed_points(of.error or 0.0, of.low or 0.0, of.high or 0.0),
-        interval=" to ".join(outward_points(of.low or 0.0, of.high or 0.0)),
+        error=signed_points(of.error or 0.0, shown.low or 0.0, shown.high or 0.0),
+        interval=ends(of, audit),
         **more,
     )
 
@@ -466,11 +469,12 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
 def _counts(view: View) -> tuple[str, str, str]:
     """Return how many events came and were expected, and the ratio with its limits."""
     count: Any = view.events
-    if None in (count.expected, count.low, count.high):
+    if count.expected is None or count.low is count.high is None:
         return f"{count.observed:,.0f}", "–", "–"
     ratio = count.observed / max(count.expected, 1e-300)
-    ends = f"{ratio:.2f} ({count.low:.2f} to {count.high:.2f})"
-    return f"{count.observed:,.0f}", f"{count.expected:,.1f}", ends
+    low, high = ("" if each is None else f"{each:.2f}" for each in (count.low, count.high))
+    ends = f"{low} to {high}" if low and high else f"{low} or more" if low else f"{high} or less"
+    return f"{count.observed:,.0f}", f"{count.expected:,.1f}", f"{ratio:.2f} ({ends})"
 
 
 def _statistic(statistic: str) -> str:

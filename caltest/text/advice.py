@@ -79,7 +79,8 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
     """Return how many rows would settle it, as what to do."""
     if facts["rows"] is None and facts["never"]:
         lens = f"look at single probabilities ({Argument('lenses', ['top_label'])})"
-        return "set a limit that rows can settle" if audit.story.marks else lens
+        above = " above 0" if audit.limit and not any(audit.limit[:3]) else ""
+        return f"set a limit{above} that rows can settle" if audit.story.marks else lens
     if facts["rows"] is None:
         more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
         return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
@@ -214,6 +215,9 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "more": _more,
     "outcomes": lambda audit, _: words.outcomes_called(audit),
     "limit": lambda audit, _: str(words.limit(audit)),
+    "any": lambda audit, _: f", and any {words.other_way(audit)}," if audit.limit.only else "",
+    "averages": lambda audit, _: "averages that are" if audit.limit.only else "errors",
+    "inside": lambda audit, _: words.inside(audit),
     "before": lambda _, facts: words.capital("; ".join(facts["do"])),
     "elsewhere": lambda _, facts: "; elsewhere, take the next steps" if facts["found"] else "",
     "materiality": lambda *_: str(Argument("materiality")),
@@ -236,7 +240,7 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
 _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     # For who uses the predictions.
     "premises": "{before}. Until then neither this verdict nor what follows can be relied on.",
-    "use": "Use the {stated} as they are, where average errors of up to {limit} do not "
+    "use": "Use the {stated} as they are, where average errors of up to {limit}{any} do not "
     "matter{elsewhere}.",
     "limit for rare events": "Before you use the probabilities, audit again with a limit for rare "
     "events: a ratio alone, such as {ratio}.",
@@ -247,8 +251,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "limit of {limit}. Elsewhere it could be larger: {more_rows}.",
     "open": "Whether the error{where} exceeds your limit of {limit} is not settled. Where that "
     "would be costly, do not rely on these {stated} until it is: {more_rows}.",
-    "not settled": "Not settled is not wrong: no error was found. Before you rely on errors within "
-    "{limit}, {more_rows}.",
+    "not settled": "Not settled is not wrong: no error was found. Before you rely on {averages} "
+    "{inside}, {more_rows}.",
     "use up to": "Use the {stated} as they are where average errors up to {most} points do not "
     "matter. If smaller ones matter, audit again with {more}.",
     "possible": "Average errors of up to {most} points remain possible {in_rows}, and larger ones "

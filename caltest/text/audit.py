@@ -29,7 +29,7 @@ from caltest.story import Finding, Story
 from caltest.text import captions, laid_out, paragraph, said, sizes, width
 from caltest.text import vocabulary as words
 from caltest.text.advice import advice
-from caltest.text.vocabulary import capital, lens_name, limit, subject, where
+from caltest.text.vocabulary import capital, inside, lens_name, limit, subject, where
 
 # ------------------------------------------------------------------ verdict
 
@@ -41,13 +41,14 @@ def chip(audit: Audit) -> tuple[str, str]:
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     small = "an error was found; on average it is too small to matter"
+    small = "an error was found on the side that does not matter" if audit.story.spared else small
     fine = "on average; no error was found"
     open_ = "an error was found; whether it is larger is not settled"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
         "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
         "undecided": (
-            f"Not shown to be within {own}",
+            f"Not shown to be {inside(audit)}",
             open_ if found else "not settled either way",
         ),
         "within": (f"Within your limit of {own}", small if found else fine),
@@ -59,6 +60,8 @@ def chip(audit: Audit) -> tuple[str, str]:
 def headline(audit: Audit) -> str:
     """Return the answer in one sentence: event, group, direction and size, where they are proved."""
     story, own = audit.story, limit(audit)
+    if story.verdict == "within" and audit.limit.only:
+        return _promise(audit)
     if not story.found:
         if audit.tolerance is not None:
             return f"No prediction was shown to be wrong {_by_tolerance(audit)}."
@@ -73,6 +76,15 @@ def headline(audit: Audit) -> str:
     if lead is None:
         return "An error was found."
     return _HEADLINES[lead.kind](audit, lead)
+
+
+def _promise(audit: Audit) -> str:
+    """Say that what is claimed of one side is kept: "at least 90%"."""
+    view, more = audit.views[0], "least" if audit.limit.only == "over" else "most"
+    rate = percents(*sizes.rates(view), 1)[0]
+    whose = f"{capital(subject(view))} keeps its promise of at {more} {rate}"
+    whose = "Every average keeps its promise" if len(audit.views) > 1 else whose
+    return f"{whose}: it is shown to be {inside(audit)}."
 
 
 def _by_tolerance(audit: Audit) -> str:
@@ -188,7 +200,7 @@ _WITHHELD = {
 
 def _undecided(audit: Audit) -> str:
     """Return what is not settled, and why, where no error was found."""
-    story, own = audit.story, limit(audit)
+    story = audit.story
     texts = [_WITHHELD[each.name] for each in audit.withheld]
     beyond = [each.of for each in story.marks.values() if each.place == "may be beyond"][:1]
     texts += [f"the error of {sizes.whole_name(of, audit)} may be beyond your limit" for of in beyond]
@@ -199,9 +211,14 @@ def _undecided(audit: Audit) -> str:
         rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
         every = "all averages" if len(audit.views) > 1 else "the average"
         return (
-            f"No error was found. To show {every} to be within {own} takes {rows}; there are "
+            f"No error was found. To show {every} to be {inside(audit)} takes {rows}; there are "
             f"{audit.n_samples:,}."
         )
+    if not texts and audit.limit.only and not any(audit.limit[:3]) and by_place["never"]:
+        largest = max(by_place["never"], key=lambda each: sizes.own_most(each, audit))
+        of = f"; the largest that is possible is of {sizes.whole_name(largest, audit)}"
+        of *= len(audit.views) > 1
+        return f"No error that matters was found{of}: {sizes.interval(largest, audit)}."
     few = "rows" if audit.clusters is None else "independent clusters"
     for place, why in _WHY.items():
         if which := by_place[place]:
@@ -241,12 +258,12 @@ def unsettled(audit: Audit) -> list[str]:
     """Return what is not settled, and what would settle it; nothing of other verdicts."""
     if audit.verdict != "undecided":
         return []
-    story, texts, own = audit.story, list[str](), limit(audit)
+    story, texts = audit.story, list[str]()
     by_place = _by_place(story)
     if lost := by_place["follow-up"]:
         texts.append(
-            f"Rows were not followed long enough to show {_counted(lost, audit)} to be within "
-            f"{own}, and more rows would not show it."
+            f"Rows were not followed long enough to show {_counted(lost, audit)} to be "
+            f"{inside(audit)}, and more rows would not show it."
         )
     if few := [*by_place["few"], *by_place["never"]]:
         first, *others = [each for each in few if isinstance(each, View)] or few
@@ -256,7 +273,7 @@ def unsettled(audit: Audit) -> list[str]:
         if first.rows_needed is not None:
             would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
         texts.append(
-            f"{name} is not shown to be within {own}: an error of {sizes.farthest(first, audit)} is "
+            f"{name} is not shown to be {inside(audit)}: an error of {sizes.farthest(first, audit)} is "
             f"possible. There are {first.rows:,} rows, {would}.{more}"
         )
     if close := [*by_place["estimated"], *by_place["close"]]:
@@ -301,6 +318,8 @@ def found(audit: Audit) -> list[str]:
     elif lead is not None:
         texts += _of_lead(audit, lead)
         texts += _elsewhere(audit, lead)
+    if story.spared and story.verdict != "within":  # as the verdict says there
+        texts.append("This error is on the side that does not matter.")
     zeros = lead is not None and lead.kind == "zeros" and story.verdict != "within"  # as the headline
     if story.found and audit.impossible and not zeros:
         texts.append(f"{sizes.impossible_rows(audit)}.")
@@ -360,7 +379,8 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
     told = written(view, audit)
     if lead.kind == "average":
         alone = sizes.between(view.own_low or 0.0, view.own_high or 0.0, view.lens)
-        told = f"by itself {alone} ({sizes.own_sure(audit)}); allowing for all views at once, {told}"
+        told = "" if audit.limit.only else f"; allowing for all views at once, {told}"
+        told = f"by itself {alone} ({sizes.own_sure(audit)}){told}"
     text = f"{text}: {told}."
     return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
 
@@ -455,7 +475,7 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
 
 def _shown_within(audit: Audit) -> Iterable[str]:
     """Say that all are within the limit, how sure that is, and what may hide in parts."""
-    own, several = limit(audit), len(audit.views) > 1
+    several = len(audit.views) > 1
     few = any(each.rows for each in audit.skipped)
     groups = "groups with enough rows" if few else "groups"
     left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
@@ -463,11 +483,12 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     larger = "If one were" if several else "If it were"
     about = "at most" if audit.exact_intervals else "about"
     yield (
-        f"{every} shown to be within {own}. {larger} larger, we would wrongly say this in {about} "
+        f"{every} shown to be {inside(audit)}. {larger} larger, we would wrongly say this in {about} "
         f"{confidence_text(min(audit.alpha, 0.25))} of cases. {supposed(audit)}".rstrip()
     )
     views = [each for each in audit.views if each.low is not None]
-    largest = max(views, key=lambda each: abs(each.error))
+    only = audit.limit.only
+    largest = max(views, key=lambda each: (only in (None, each.sign), abs(each.error)))
     of = f"the largest error, as estimated, is that of {sizes.whole_name(largest, audit)}: "
     yield capital(f"{of * several}{sizes.means(largest)}.")
     if audit.features:
@@ -476,7 +497,9 @@ def _shown_within(audit: Audit) -> Iterable[str]:
             "searched; one that nobody named could still be off by more."
         )
     hidden = [e for e in audit.story.marks.values() if e.part is not None and e.place != "within"]
-    if hidden:
+    if hidden and only:
+        yield "Narrower slices have fewer rows and tell less: larger errors there are not excluded."
+    elif hidden:
         far = max(hidden, key=lambda each: each.part.most)
         size, name = sizes.farthest(far.part, audit), sizes.whole_name(far.of, audit)
         name = name if audit.n_classes == 2 else f"the predictions of {name}"
@@ -674,13 +697,13 @@ def _table(audit: Audit) -> list[str]:
         "rows": [f"{view.rows:,}" for view in views],
         "predicted": [percents(*sizes.rates(view), 1)[0] for view in views],
         "observed": [sizes.bracketed(percents(*sizes.rates(view), 1)[1], view) for view in views],
-        "error": [signed_points(v.error or 0.0, v.low or 0.0, v.high or 0.0) for v in views],
-        f"all: {sure}": [ends(v.low, v.high) for v in views],
+        "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
+        f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
     if audit.limit:
         own = ("" if isinstance(v, Slice) else ends(v.own_low, v.own_high) for v in views)
         columns[f"alone: {alone}"] = list(own)
-        within_what = "the limit" if audit.materiality and audit.materiality_ratio else limit(audit)
+        within_what = "the limit" if " or " in str(limit(audit)) else limit(audit)
         columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
     else:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]

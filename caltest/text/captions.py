@@ -69,10 +69,9 @@ def side(audit: Audit, of: View | Part) -> str | None:
 
 def shaded(audit: Audit) -> str | None:
     """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
-    if None not in (audit.materiality, audit.materiality_ratio):
-        return None  # it is not the same for all
-    own = vocabulary.limit(audit)
-    return own if own is None or audit.materiality is None else f"±{own}"
+    of = audit.limit  # of points and a ratio it is not the same for all
+    alike = of.under is not None and of.under == of.over
+    return f"{'±' * alike}{vocabulary.limit(audit)}" if of.drawn else None
 
 
 def is_per_thousand(audit: Audit) -> bool:
@@ -136,7 +135,8 @@ def usual(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _kind(audit: Audit) -> str:
-    return "exact" if audit.exact_intervals else "approximate"
+    sides = "one-sided " * (audit.limit.only is not None)
+    return f"{sides}{'exact' if audit.exact_intervals else 'approximate'}"
 
 
 def _unit(audit: Audit) -> str:
@@ -206,7 +206,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
         boxes = (
             " Boxes: the half of the rows with lower, and with higher predictions." if halves else ""
         )
-        limit = f" Dashed: your limit, {shaded(audit)}." if audit.materiality is not None else ""
+        limit = f" Dashed: your limit, {shaded(audit)}." if shaded(audit) else ""
         return f"Dots: {several} of the predictions{wrong}. {bars}{boxes}{limit}"
     rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
     return f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
@@ -377,7 +377,8 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
             f"{many(some)} of {many(len(of))} {plural(noun)} {'is' if some == 1 else 'are'} wrong for"
         )
         return capital(f"{text} some predictions; on average none is proved to be.")
-    return f"No {'mean' if noun == 'part' else noun} is proved to be wrong on average."
+    wrong = vocabulary.WRONG.get(audit.limit.only or "", "wrong")
+    return f"No {'mean' if noun == 'part' else noun} is proved to be {wrong} on average."
 
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:

@@ -106,14 +106,38 @@ def sure(audit: Audit) -> str:
     return f"{confidence_text(audit.confidence)} confidence"
 
 
-def own_sure(audit: Audit) -> str:
-    """Return how sure an interval is that allows for no other."""
-    return confidence_text(max(1.0 - 2.0 * audit.alpha, 0.5))
+def own_sure(audit: Audit, ends: int = 2) -> str:
+    """Return how sure an interval is that allows for no other, or one end of it."""
+    return confidence_text(1.0 - ends * min(audit.alpha, 0.25))
 
 
 def interval(view: View | Part | Rest, audit: Audit) -> str:
-    """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)"."""
-    return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
+    """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)".
+
+    Of one side: how large it is at least, or, by the interval of its own, at most.
+    """
+    if (only := audit.limit.only) is None:
+        return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
+    side = counted_way(only, view.lens)
+    if view.proved:
+        return f"at least {outward_points(view.proved, view.proved)[0]} points {side} ({sure(audit)})"
+    if view.own_low is None:
+        return f"not shown to be {side}"
+    most = outward_points(0.0, own_most(view, audit))[1]
+    return f"at most {most} points {side} ({own_sure(audit, 1)} confidence, by itself)"
+
+
+def own_most(of: Sized, audit: Audit) -> float:
+    """Return how large an error of the one side that matters is at most, by its own interval."""
+    return max((of.own_high or 0.0) if audit.limit.only == "over" else -(of.own_low or 0.0), 0.0)
+
+
+def ends(of: Sized, audit: Audit) -> str:
+    """Return the interval of an error in points: "−9.8 to −5.9", "1.2 or more"."""
+    shown = audit.limit.shown(of)
+    low, high = outward_points(shown.low or 0.0, shown.high or 0.0)
+    one = {"over": f"{low} or more", "under": f"{high} or less"}
+    return one.get(audit.limit.only or "", f"{low} to {high}")
 
 
 def between(low: float, high: float, lens: str) -> str:
@@ -172,7 +196,8 @@ def times(view: Sized, audit: Audit) -> str:
     if low <= predicted / MOST_TIMES:  # the true rate may be 0
         return f"at least {least} times the true rate ({sure(audit)})"
     most = f"{math.ceil(100.0 * predicted / low) / 100.0:,.2f}"
-    return f"between {least} and {most} times the true rate ({sure(audit)})"
+    start = "at most" if audit.limit.only == "under" else f"between {least} and"
+    return f"{start} {most} times the true rate ({sure(audit)})"
 
 
 def with_predictions(part: Part) -> str:
@@ -199,6 +224,9 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
 
 def farthest(of: View | Part | Rest, audit: Audit) -> str:
     """Return how large an error is possible, at most: in points, or as a ratio."""
+    if only := audit.limit.only:
+        end = outward_points(0.0, own_most(of, audit))[1]
+        return f"up to {end} points {counted_way(only, of.lens)}"
     if audit.materiality is not None or audit.materiality_ratio is None:
         _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
         return f"up to {outward_points(0.0, of.most)[1]} points {counted_way(side, of.lens)}"

@@ -19,7 +19,7 @@ from caltest.laws import Survival
 from caltest.nulls import GUARANTEES
 from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, told_apart
 from caltest.spelling import alike
-from caltest.text import filled, width
+from caltest.text import filled, vocabulary, width
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, listed, subject, where
 
 if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
@@ -335,8 +335,8 @@ def audit_plan(result: AuditPlan) -> str:
     groups = [each for view in result.views if view.group for each in view.group.conditions]
     notes: list[Any] = [f"Not looked at: {each.what} ({each.reason})." for each in result.skipped]
     notes = [*_look_alikes(groups), *notes, *result.warnings]
-    facts = {"a": result, "table": table, "limit": limit(result), "name": name}
-    return filled("plan", notes, result.story, **facts)
+    facts = {"a": result, "table": table, "inside": vocabulary.inside(result), "name": name}
+    return filled("plan", notes, result.story, limit=limit(result), **facts)
 
 
 _PLANNED = 12  # views of one table

@@ -131,12 +131,29 @@ def listed(names: Iterable[str]) -> str:
 
 
 def limit(audit: Audit | AuditPlan) -> str | None:
-    """Return the limit that was set, as a noun: "2 points"; None where none was."""
-    by = None if audit.materiality is None else points(audit.materiality)
-    if audit.materiality_ratio is None:
+    """Return the limit that was set, as a noun: "2 points", "2 points too high"; None without one."""
+    of, ways = audit.limit, WRONG if of_probabilities(audit) else _COUNTED
+    ends = {side: each for side, each in (("under", of.under), ("over", of.over)) if each is not None}
+    by = " or ".join(f"{points(each)} {ways[side]}" for side, each in ends.items()) or None
+    by = by if of.under is None or of.under != of.over else points(of.under)
+    if of.ratio is None:
         return by
-    times = f"a factor of {audit.materiality_ratio:g}"
+    times = f"a factor of {of.ratio:g}"
     return f"{by} or {times} (the wider of both)" if by else times
+
+
+def inside(audit: Audit | AuditPlan) -> str:
+    """Return what a mean within the limit is: "within 2 points", "at most 2 points too high"."""
+    if audit.limit.only is None:
+        return f"within {limit(audit)}"
+    zero = audit.limit.ratio is None and not any(audit.limit[:2])
+    return f"right or {other_way(audit)}" if zero else f"at most {limit(audit)}"
+
+
+def other_way(audit: Audit | AuditPlan) -> str:
+    """Return which errors do not matter: "too low"; "" where both do."""
+    ways = WRONG if of_probabilities(audit) else _COUNTED
+    return {"over": ways["under"], "under": ways["over"]}.get(audit.limit.only or "", "")
 
 
 def kind_of(lens: str) -> str:
@@ -144,7 +161,7 @@ def kind_of(lens: str) -> str:
     return within(lens)[1].partition(":")[0]
 
 
-def of_probabilities(audit: Audit) -> bool:
+def of_probabilities(audit: Audit | AuditPlan) -> bool:
     """Whether errors are those of probabilities of events, and not of intervals and quantiles."""
     return not any(is_stated(view.lens) for view in audit.views)
 
