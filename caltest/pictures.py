@@ -311,18 +311,10 @@ def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Pictur
     return Picture(marks, axis_of_probabilities([0.0, 1.0]), axis_of_points(low, high))
 
 
-def over_time(
-    times: Any,
-    predicted: Any,
-    observed: Any,
-    kaplan_meier: Any,
-    unit: str = "",
-    labels: Any = ("",) * 3,
-) -> Picture:
-    """Draw predicted and observed chances of an event until every time, where these are known."""
+def over_time(times: Any, *curves: Any, unit: str = "", labels: Any = ("",) * 3) -> Picture:
+    """Draw chances of an event until every time: observed, Kaplan and Meier's, and predicted."""
     marks = [GRID]
-    curves = ("line", observed), ("thin", kaplan_meier), ("diag", predicted)
-    for (style, curve), label in zip(curves, labels, strict=True):
+    for style, curve, label in zip(("line", "thin", "diag"), curves, labels, strict=True):
         values = np.array(curve, dtype=np.float64)  # not a number where it is not known
         known = np.isfinite(values)
         at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))

@@ -422,7 +422,7 @@ class SurvivalDisplay(_Path):
             return [(picture, f"Risk until {self.horizon:g}, {n}", sure)]
         if self.kind == "curves":
             names = "observed, within strata of risk", "Kaplan–Meier of all rows", "predicted"
-            curves = self.more[0], self.values, self.more[1]
+            curves = self.values, *reversed(self.more)
             return [(pictures.over_time(self.x, *curves, labels=names), f"Chance of the event, {n}")]
         at, values, reach = (np.append(0.0, each) for each in (self.x, self.values, self.high))
         named = "95% of calibrated predictions, at each time", "above 0: more events than expected"

@@ -362,7 +362,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         label = f"Chance of {audit.event or 'the event'} until {f'{c.times[-1]:.3g} {unit}'.strip()}: "
         label += f"predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
-        curves = pictures.over_time(c.times, c.predicted, c.observed, c.kaplan_meier, unit)
+        curves = pictures.over_time(c.times, c.observed, c.kaplan_meier, c.predicted, unit=unit)
         (over_time,) = charts.drawn(curves, label, [charts.SMALL])
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
