@@ -21,8 +21,7 @@ _FILE = files("caltest") / "data_files" / "digits_predictions.npz"
 
 _DESCRIPTIONS = {
     "neural_network": "a network with one hidden layer of 32 units; well calibrated",
-    "logistic_regression": "multinomial logistic regression; well calibrated, if slightly "
-    "underconfident",
+    "logistic_regression": "multinomial logistic regression; well calibrated, slightly underconfident",
     "nearest_neighbors": "five nearest neighbours; the smallest top-label ECE of all, "
     "but five labels were given probability 0",
     "platt_svm": "a support vector machine with Platt scaling; most accurate, underconfident",

@@ -364,9 +364,8 @@ def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
     here = float(np.mean(of_a_bin))
     if here < form.fewest_of_a_bin:
         raise InputError(
-            f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, "
-            "too few for signs of clusters; take fewer bins, 'ece_squared', or "
-            f"{Argument('null', 'one_per_cluster')}."
+            f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, too few for "
+            f"their signs; take fewer bins, 'ece_squared', or {Argument('null', 'one_per_cluster')}."
         )
     return min(effective, here)
 

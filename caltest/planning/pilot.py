@@ -252,8 +252,7 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
         row = int(right.argmin())
         raise InputError(
             f"row {row} of truth (counting from 0) does not hold probabilities: it sums to "
-            f"{sums[row]:.6g}, its smallest entry is {least[row]:.3g}; give entries of at least 0 that "
-            "sum to 1."
+            f"{sums[row]:.6g}, with an entry of {least[row]:.3g}; give entries from 0 on that sum to 1."
         )
     name = getattr(truth, "__name__", None)
     return read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}"

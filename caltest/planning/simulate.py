@@ -399,21 +399,18 @@ class Simulator:
                 notes = (
                     *notes,
                     f"The pilot has {rows:,} rows, so that {largest:,} repeat each of them "
-                    f"{largest / rows:.0f} times on average: what such a model says elsewhere is not "
-                    "known.",
+                    f"{largest / rows:.0f} times: what such a model says elsewhere is not known.",
                 )
-        return {
-            "points": tuple(self.points[n] for n in sorted(self.points)),
+        facts = {"points": tuple(self.points[n] for n in sorted(self.points)), "seed": self.seed}
+        facts |= {
             "assumed": described(self.model),
             "error": error,
-            "statistic": last.name,
-            **{name: getattr(last, name) for name in _OF_RESULTS},
-            "tolerance": self.options["tolerance"],
-            "alpha": self.alpha,
-            "n_resamples": last.n_resamples and self.options["n_resamples"],
-            "seed": self.seed,
             "warnings": notes,
+            "alpha": self.alpha,
         }
+        facts |= {name: self.options[name] for name in ("tolerance", "n_resamples")}
+        facts["n_resamples"] = last.n_resamples and facts["n_resamples"]
+        return facts | {"statistic": last.name, **{name: getattr(last, name) for name in _OF_RESULTS}}
 
 
 def _sides(alternative: str) -> int:

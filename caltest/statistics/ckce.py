@@ -370,9 +370,8 @@ class CKCE(Listed, row="ckce"):
         return (
             *notes,
             f"The {fit.factor.shape[1]} columns that stand for the kernel matrix leave out "
-            f"{fit.trace_error:.2%} of its trace, much for so small a regularization: "
-            f"the value may be too small by about {min(fit.ratio / 4, 1):.0%}; give more "
-            "features, or method='exact'.",
+            f"{fit.trace_error:.2%} of its trace, much for so small a regularization: the value may be "
+            f"{min(fit.ratio / 4, 1):.0%} too small, about; give more features, or method='exact'.",
         )
 
     def _kernel_matrix(self, predictions: Rows) -> tuple[Weights, Array | None]:

@@ -20,15 +20,9 @@ if TYPE_CHECKING:
 
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
+_VERDICTS = "material", "likely", "undecided", "found", "within", "not found"
 #: A mark before the verdict that needs no colour.
-ICONS = {
-    "material": "▲",
-    "likely": "△",
-    "undecided": "◐",
-    "found": "◆",
-    "within": "●",
-    "not found": "○",
-}
+ICONS = dict(zip(_VERDICTS, "▲△◐◆●○", strict=True))
 
 
 def plural(noun: str, count: int = 2) -> str:
