@@ -392,29 +392,21 @@ def monitor(state: MonitorState) -> str:
         row = f"row {each.since:,}{f' ({shown(at)})' if at else ''}"
         return f"about {row}" if each.since else "the first row"
 
+    def place(each: Evidence) -> str:
+        return (
+            "" if each.column is None else f" where {shown(each.column)} is {shown(each.value or '')}"
+        )
+
     by_clusters = [] if state.clusters is None else ["clusters"]
     adjusted = ["adjusted"] if len(state.evidence) > 1 else []
     heads = ["  where", "rows", *by_clusters, f"error in {unit} (95%)"]
     heads += ["score" if change else "odds to 1", *adjusted, *([] if times else ["probability that"])]
-    return filled(
-        "monitor",
-        _look_alikes(state.evidence),
-        state.story,
-        s=state,
-        threshold=math.log(state.threshold),
-        p="" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9",
-        heads=heads,
-        rows=[tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)],
-        where=lambda x: (
-            "" if x.column is None else f" where {shown(x.column)} is {shown(x.value or '')}"
-        ),
-        between=partial(_between_points, unit),
-        since=since,
-        odds=odds,
-        score=score,
-        BETS=_BETS,
-        TIMES=Survival.about,
-    )
+    p = "" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9"
+    rows = [tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)]
+    facts: dict[str, Any] = {"s": state, "threshold": math.log(state.threshold), "p": p, "rows": rows}
+    facts |= {"heads": heads, "since": since, "where": place, "between": partial(_between_points, unit)}
+    facts |= {"odds": odds, "score": score, "BETS": _BETS, "TIMES": Survival.about}
+    return filled("monitor", _look_alikes(state.evidence), state.story, **facts)
 
 
 def evidence_name(each: Evidence) -> str:
