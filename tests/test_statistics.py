@@ -268,7 +268,7 @@ OUTCOMES, CHANCES = every_outcome(_two(FEW))
 def test_drawn_values_follow_the_enumerated_law(statistic):
     """Every tail of the law of six rows, within binomial limits (1e-5 each)."""
     form = STATISTICS[statistic]().given(Rows(_two(FEW)))
-    law, draws = form.of_labels(OUTCOMES), 999 if statistic in ("cox", "omnibus") else 4000
+    law, draws = form.of_labels(OUTCOMES), 999 if statistic in ("cox", "omnibus") else 2000
     found = caltest.test(FEW, OUTCOMES[21], statistic, n_resamples=draws, rng=0).null_distribution
     size = 1e-8 * max(np.abs(law).max(), 1.0)
     for value in np.unique(law.round(9)):

@@ -184,7 +184,8 @@ def law_of_events(chances: Any, law: Any, other: Any) -> None:
             low += 1
         new[high + 1] = 0.0
     if len(chances) & 1:
-        law[:] = other
+        for s in range(len(law)):  # `law[:] = other` compiles for a second, for its message
+            law[s] = other[s]
     law[:low], law[high + 1 :] = 0.0, 0.0
 
 
