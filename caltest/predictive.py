@@ -5,7 +5,8 @@ from caltest.laws.gaussian import Ensemble, GaussianPredictions, Normal
 from caltest.laws.members import Members
 from caltest.laws.objects import Distribution
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.sets import Sets
 from caltest.laws.survival import Survival
 
 __all__ = ["Distribution", "Ensemble", "GaussianPredictions", "Members", "Normal", "Predictive"]
-__all__ += ["Quantiles", "Survival"]
+__all__ += ["Quantiles", "Sets", "Survival"]

@@ -25,7 +25,7 @@ from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
-from caltest.laws import Classes, Predictive, Quantiles
+from caltest.laws import Classes, Covered, Predictive, Quantiles, Sets
 from caltest.lenses import Lens, event, find_lens, seen_through, show, through
 from caltest.nulls.base import Trial
 from caltest.nulls.clusters import Confirmation, answer_of_signs, names_and_sides
@@ -228,6 +228,7 @@ def test(
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
     searched = features is not None or (isinstance(probs, Rows) and probs.features is not None)
     usual = "feature_scan" if searched and not tolerant else usual
+    usual = "citl" if isinstance(getattr(probs, "law", probs), Sets) else usual
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     draws = measure.usual_resamples if n_resamples is None else n_resamples
@@ -246,6 +247,10 @@ def test(
             probs, labels, logits = read.rows, read.labels, False
         own |= {"weights": weights, "sampling_rates": sampling_rates, "logits": logits}
         given = _given(probs, labels, looked, measure, **own, rounding=rounding)
+        law = given.whole.rows.law
+        if isinstance(law, Covered) and (tolerant or not (exact or law.of.beta is None)):
+            do = "leave null and tolerance out, or give caltest.audit a materiality"
+            raise InputError(f"sets claim 'at least', which is tested by draws; {do}.")
         if tolerant:
             refuse_tolerance(given.whole.rows.features)
         trial = Trial(given.view.rows, given.view.labels, draws, seed, workers)
@@ -463,7 +468,7 @@ def _answered(
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
     trial = replace(trial, workers=fitted.by(trial.workers, rows.n_samples, null.name))
-    side = nulls.check_alternative(fitted, null, wanted)
+    side = nulls.check_alternative(fitted, null, wanted, rows.law)
     question = trial.question(fitted, form, side, asked=measure, completions=completions)
     answer = null.answer_completed(question)
     if free[1] and seen is not None:
@@ -569,10 +574,11 @@ def _in_one_pass(
     AllRowsNeededError
         If the statistic cannot.
     """
-    side, (n_resamples, seed, workers) = nulls.check_alternative(measure, null, wanted), how
+    n_resamples, seed, workers = how
     samples = partial(_seen, stored, lens, measure.default_lens)
     block = next(stored.samples(0, 1))
     first, label = through(block, lens, measure.default_lens)
+    side = nulls.check_alternative(measure, null, wanted, first.rows.law)
     if not isinstance(first.rows.law, Classes):
         raise AllRowsNeededError(f"{measure.name!r} of numbers needs all rows at once.")
     head = replace(first.rows, part_of=stored.extent)

@@ -18,22 +18,33 @@ from caltest.auditing import slices
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
-from caltest.auditing.groups import by_prediction, known_before, notes_on, read_groups, searched
+from caltest.auditing.groups import (
+    by_prediction,
+    claimed,
+    known_before,
+    notes_on,
+    read_groups,
+    searched,
+)
+from caltest.auditing.limits import Limit
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, sensitivity
 from caltest.auditing.story import corrected
 from caltest.auditing.times import SizesOfTimes, answers_of_times, curves_of, share_of_level
+from caltest.auditing.views import Skipped, View
+from caltest.bounds.intervals import LARGEST_LEVEL
 from caltest.bounds.lower import bounds_of, draws_needed
 from caltest.cox import recalibration_of
+from caltest.data import Sample
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
 from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
 from caltest.data.rows import described, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Pools, Predictive, Survival
+from caltest.laws import Covered, Pools, Predictive, Survival
 from caltest.lenses import Entry
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
@@ -294,7 +305,7 @@ def audit(
     elif time_unit is not None:
         raise InputError("{argument} is of times until an event; leave it out.", argument="time_unit")
     numbers = sample_of_law(probs, labels, **reading)
-    of_classes = numbers is None
+    of_classes = numbers is None  # and not sets, which claim only "at least"
     whole, called = named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
     n_given, whole = whole.rows.n_samples, without_zeros(whole)
     law: Any = whole.rows.law
@@ -305,7 +316,10 @@ def audit(
     beside = {name: given[name] for name in ("probs", "labels", "weights", "clusters")}
     groupings = read_groups(groups, n_given, whole.rows.places, **beside)
     own_columns = tuple(each.column for each in groupings)
-    rows = described(whole.rows, features, n_given, **beside, groups=groups)
+    sets = law.of if isinstance(law, Covered) else None
+    called = called if sets is None else law.names[1]
+    some = features if sets is None or "features" in sets.claims else None
+    rows = described(whole.rows, some, n_given, **beside, groups=groups)
     if options.tolerance is not None:
         refuse_tolerance(rows.features)
     named = rows.features.names if rows.features else ()
@@ -315,6 +329,10 @@ def audit(
     whole, late = searched(replace(whole, rows=rows), own_columns)
     groupings, afterwards = known_before(groupings, whole)
     doubts = (*afterwards, *late, *(x for each in groupings for x in each.doubts), *premises_of(whole))
+    apart: Any = ()
+    if sets is not None:
+        more = read_groups(None if some is features else features, n_given, whole.rows.places, **beside)
+        groupings, apart = claimed(sets, groupings, more, options.min_rows)
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))
@@ -351,7 +369,7 @@ def audit(
         )
     rests = subtractions(plan.hypotheses, options.min_rows) if error is None else []
     asked_of = [each for _, each in plan.hypotheses] + [MEAN] * len(rests)
-    sides: list[Alternative] = [each.alternatives[0] for each in asked_of]
+    sides: list[Alternative] = [each.sides(law)[0] for each in asked_of]
     sides = sides if error is None else ["two-sided"] * len(sides)
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
@@ -387,6 +405,7 @@ def audit(
         ]
         views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
+        unclaimed, small = _unclaimed(whole, apart, options, sizes) if apart else ((), ())
         listed = []
         if scans:
             listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
@@ -401,7 +420,7 @@ def audit(
     if found.few is not None and found.few.any():
         warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    line = recalibration_of(whole) if two and p <= level and design.plain else None
+    line = recalibration_of(whole) if two and p <= level and plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
     audited = Audit(
@@ -414,7 +433,9 @@ def audit(
         features=() if whole.rows.features is None else whole.rows.features.names,
         n_slices=sum(each.form.cells.count for each in scans),
         at_least_by_features=least,
-        skipped=skipped,
+        skipped=(*skipped, *small),
+        described=unclaimed,
+        set_sizes=None if sets is None else sets.sizes(whole.rows.weights),
         event=called,
         time_unit=time_unit,
         lenses=tuple(name for name in options.lenses if name in examined),
@@ -438,7 +459,7 @@ def audit(
     subject = audited.story.subject
     by_key = {each.key: look for look, each in {**views, **by_slice}.items()}
     look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
-    if of_times:
+    if of_times or sets is not None:
         return audited
     if not of_classes:
         look = look and by_key[corrected(audited.story).key]
@@ -457,6 +478,21 @@ def audit(
     others = {key: by_key[key] for key in unshown if by_key[key].event is not None}
     tried = remedies(whole, look, shown, others, options.limit, options.seed)
     return replace(audited, remedies=tried)
+
+
+def _unclaimed(
+    whole: Sample, apart: Sequence[Any], options: Options, sizes: Sizes
+) -> tuple[tuple[View, ...], Iterable[Skipped]]:
+    """Return views of what sets do not claim, with intervals of their own family, and what is small."""
+    plan = make_plan(whole.rows, apart, replace(options, intersections=1))
+    looks, sizes = [each for each in plan.looks if each.group], replace(sizes, limit=Limit())
+    level = min(options.alpha / (2 * max(len(looks), 1)), LARGEST_LEVEL)
+    found = []
+    for look in looks:
+        sized = sizes.of_mean(look, look.sample(whole.labels), whole.labels, level)
+        view = View(look.scope.label, look.event, look.group, look.n_rows, **sized)
+        found.append(replace(view, direction=view.side))
+    return tuple(found), plan.skipped
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:

@@ -87,14 +87,45 @@ def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Itera
         largest = float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max()) or 1.0
         values = np.round(values / largest, 9) * largest  # what differs by rounding is equal
         first, last = _cut(values, parts)
-        if len(last) < 2:
-            continue
-        for digits in range(2, 18):
-            names = [" to ".join(dict.fromkeys(ends)) for ends in _ends(first, last, digits)]
-            if len(set(names)) == len(names):
-                break
-        member = np.searchsorted(last, values).astype(np.intp)
-        yield Grouping(column, tuple(names), member, crosses=False)
+        if len(last) > 1:
+            yield _in_ranges(column, values, first, last)
+
+
+def _in_ranges(column: str, values: Any, first: Any, last: Any) -> Grouping:
+    """Group numbers by ranges, named by as few digits as tell them apart."""
+    for digits in range(2, 18):
+        names = [" to ".join(dict.fromkeys(ends)) for ends in _ends(first, last, digits)]
+        if len(set(names)) == len(names):
+            break
+    member = np.searchsorted(last, values).astype(np.intp)
+    return Grouping(column, tuple(names), member, crosses=False)
+
+
+def claimed(
+    sets: Any, groups: Sequence[Grouping], features: Sequence[Grouping], min_rows: int
+) -> tuple[tuple[Grouping, ...], ...]:
+    """Return the columns in which coverage of sets is claimed, size and class too, and the others.
+
+    Sizes with few rows are taken together; of widths there are fifths.
+    """
+    sizes, counts = np.unique(sets.size, return_counts=True)
+    fewest = min_rows if sets.names else max(min_rows, sets.n_samples // 5)
+    first, held = [0], 0
+    for k, count in enumerate(counts.tolist()):
+        if held >= fewest and counts[k:].sum() >= fewest:
+            first, held = [*first, k], 0
+        held += count
+    last = [*(k - 1 for k in first[1:]), len(sizes) - 1]
+    name = "set size" if sets.names else "interval width"
+    every = {"groups": groups, "features": features}
+    every["size"] = [_in_ranges(name, sets.size, sizes[first], sizes[last])]
+    if sets.names:
+        seen, codes = np.unique(sets.codes, return_inverse=True)
+        every["class"] = [Grouping("class", tuple(sets.names[k] for k in seen), codes, crosses=False)]
+    return tuple(
+        tuple(one for claim, each in every.items() if (claim in sets.claims) is told for one in each)
+        for told in (True, False)
+    )
 
 
 def _cut(numbers: NDArray[np.float64], parts: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

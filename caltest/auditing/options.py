@@ -18,7 +18,7 @@ from caltest._visible import quoted
 from caltest.auditing.limits import BOTH, Limit
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Side
-from caltest.laws import Law, Pools, Quantiles, Survival
+from caltest.laws import Covered, Law, Pools, Quantiles, Survival
 from caltest.lenses import Entry, Lens, OfVectors, Pair, find_lens
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import check_correction
@@ -36,6 +36,7 @@ CANONICAL = "canonical"
 CLASSWISE = "classwise"
 TOP_LABEL = "top_label"
 DISTRIBUTION = "distribution"
+COVERAGE = "coverage"  #: Of sets, whose rows are covered or not.
 LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
 #: Of predicted distributions of numbers: the whole, intervals, the median, and both tails.
 LENSES_OF_NUMBERS = (
@@ -178,7 +179,13 @@ class Options:
                 f"adjust jointly; give {Argument('correction', 'holm')}, or leave it out."
             )
         usual = isinstance(lenses, tuple) and lenses == LENSES
+        covered, limit = isinstance(law, Covered), others.get("materiality")
+        low = isinstance(limit, Mapping) and limit.get("too_low") is not None
+        if covered and (tolerance is not None or not usual or low):
+            do = "give no lenses, no tolerance, and as materiality how much too little matters"
+            raise InputError(f"sets claim that at least so many rows are covered; {do}.")
         found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
+        found = {COVERAGE: None} if covered else found
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:
             choose("lens among those asked for", name, found)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
-from caltest.auditing.options import CANONICAL, CLASSWISE, DISTRIBUTION, TOP_LABEL, Options
+from caltest.auditing.options import CANONICAL, CLASSWISE, COVERAGE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.views import Group, Horizon, Skipped
 from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
@@ -132,6 +132,8 @@ class Scope:
         asked = options.statistics[self.asked]
         if self.censored:
             return (EVENTS,)
+        if self.label == COVERAGE:
+            return (MEAN,) if asked is None else asked
         if asked is not None:
             fits = [each for each in asked if isinstance(self.first.law, each.laws)]
             return tuple(each for each in fits if self.event or each.default_lens is None)
@@ -164,6 +166,8 @@ class Scope:
             return ()
         if not self.event and getattr(self.first.law, "dimension", 1) is not None:
             return ()
+        if self.label == COVERAGE:
+            return (FeatureScan(max(min_rows, 2), "over"),)
         if self.shown.see_open is not None:
             return tuple(FeatureScan(fewest, side) for side in ("over", "under"))
         if getattr(self.whole.law, "levels", None) is not None:

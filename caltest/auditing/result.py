@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
     from caltest.cox import Recalibration
+    from caltest.laws.sets import SetSizes
 
 FailOn: TypeAlias = Literal["material", "likely", "undecided", "found", "never"]
 #: When a gate fails, by name; those that need a limit stand in the order of what fails.
@@ -143,6 +144,10 @@ class Audit(Result):
         (:class:`caltest.auditing.views.Slice`). What a search found is not among the views.
     by_feature
         Predicted and observed along the features that lead (:class:`caltest.auditing.views.ByFeature`).
+    described, set_sizes
+        For sets: coverage in groups for which it is not claimed, with intervals that are correct
+        together, which enter neither p nor verdict; and how large sets are
+        (:class:`caltest.laws.sets.SetSizes`), else None.
     at_least_by_features
         Given the features, predictions are off by at least this much on average over the half of the
         rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
@@ -241,6 +246,8 @@ class Audit(Result):
     by_feature: tuple[ByFeature, ...] = ()
     n_slices: int = 0
     at_least_by_features: float | None = None
+    described: tuple[View, ...] = ()
+    set_sizes: SetSizes | None = None
     rows_in_all: int | None = field(default=None, repr=False)  #: For all views; see ``rows_needed``.
 
     @property
@@ -484,6 +491,7 @@ class Audit(Result):
                 "views": [sized(view) | {"parts": list(map(sized, view.parts))} for view in self.views],
                 "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
                 "rests": list(map(sized, self.rests)),
+                "described": list(map(sized, self.described)),
                 "slices": [{name: getattr(each, name) for name in _OF_SLICES} for each in self.slices],
                 "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
             }
@@ -507,7 +515,10 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
 
 
 #: Fields that plain data have in other words, or not at all.
-_APART = ("views", "checks", "rests", "slices", "remedies", "recalibration", "zeros", "rows_in_all")
+_APART = (
+    "views", "checks", "rests", "slices", "described", "remedies", "recalibration", "zeros",
+    "rows_in_all",
+)  # fmt: skip
 _OF_SLICES = (
     "rule", "lens", "group", "rows", "predicted", "observed", "error", "low", "high", "own_low",
     "own_high", "inside", "rows_needed", "adjusted_pvalue", "shown",

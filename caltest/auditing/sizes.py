@@ -573,14 +573,18 @@ def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
     if h is None or found.table is None or found.threshold is None:
         return None
     look = plan.hypotheses[h][0]
-    low, high = reaching(found.table[:, h], found.threshold, MEAN.alternatives[0])
+    law: Any = look.scope.whole.law
+    signs = [sign for sign, side in ((1.0, "under"), (-1.0, "over")) if side in law.sides]
+    low, high = reaching(found.table[:, h], found.threshold, MEAN.sides(law)[0])
     p, n = np.sort(look.scores()), look.n_rows
     if n > _MOST_LAW:
         p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
     # No adjusted p-value is below that of the check alone, of which both sides count.
     draws = np.sort(found.table[1:, h])
-    beyond = math.floor(level * (len(draws) + 1) / 2.0 * (1.0 + 1e-12)) - 1  # draws that may reach it
+    beyond = (
+        math.floor(level * (len(draws) + 1) / len(signs) * (1.0 + 1e-12)) - 1
+    )  # draws that may reach it
     if scale == 0.0 or beyond < 0:
         return Sensitivity(plan.looks.index(look), None, _POWER)
     low, high = min(low, draws[beyond] - 0.5 / scale), max(high, draws[-1 - beyond] + 0.5 / scale)
@@ -595,7 +599,7 @@ def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
         return abs(mean), float(ndtr(reached / max(spread, 1e-12)))
 
     errors = []
-    for sign in (1.0, -1.0):
+    for sign in signs:
         least, most = 0.0, 1.0
         if shifted(sign * most)[1] < _POWER:
             return Sensitivity(plan.looks.index(look), None, _POWER)

@@ -27,6 +27,7 @@ from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError, Row
 from caltest.laws import Predictive, Survival
 from caltest.laws.base import finite_table
+from caltest.laws.sets import refuse_sets
 from caltest.lenses import Lens, Until, find_lens, lens_of, show
 from caltest.results import Result
 from caltest.statistics import StatisticLike, find_statistic
@@ -219,6 +220,7 @@ def wholes_of(
             if counting.get("sampling_rates") and (classes := wholes[name].rows.classes):
                 rates = rates_by_class(counting["sampling_rates"], len(classes), classes)
                 counting = {**counting, "sampling_rates": {classes[k]: rates[k] for k in rates}}
+            refuse_sets(wholes[name].rows.law, "models are compared by errors of both sides")
             stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
             if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
                 raise InputError(

@@ -21,7 +21,7 @@ from caltest.data.labels import check_whole, column_indices, kept_at, numbers_in
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.laws import Classes, Law, Normal, Quantiles, recognised
+from caltest.laws import Classes, Covered, Law, Normal, Quantiles, Sets, recognised
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
@@ -557,13 +557,17 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     weights, clusters = options.pop("weights", None), options.pop("clusters", None)
     for name, value in options.items():
         if value is not None and value is not False:
-            given = "the predictions are distributions of numbers; leave it out"
+            kind = law.about if isinstance(law, Sets) else "distributions of numbers"
+            given = f"the predictions are {kind}; leave it out"
             text = f"{{argument}} is about probabilities of classes, and {given}."
             raise InputError(text, argument=name)
     outcomes = in_dimensions(law.given, outcomes)
     check_rows({"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters})
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)
     met, checked = law.met(outcomes, rows.weights)
+    if isinstance(met, Covered) and met.of.beta is not None and rows.clusters is not None:
+        text = "{argument} is the law of independent rows, and these are in clusters; leave one out."
+        raise InputError(text, argument="calibration_rows")
     doubts = shared_members(met)
     rows = replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked)))
     check_weights(rows, checked)

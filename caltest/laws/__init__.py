@@ -6,4 +6,5 @@ from caltest.laws.gaussian import GaussianPredictions, Normal
 from caltest.laws.members import Members, Pool, Pools
 from caltest.laws.objects import recognised
 from caltest.laws.quantiles import Quantiles
+from caltest.laws.sets import Covered, Sets
 from caltest.laws.survival import Survival

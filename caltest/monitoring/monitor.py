@@ -24,6 +24,7 @@ from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
 from caltest.laws import Classes, Quantiles
+from caltest.laws.sets import refuse_sets
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import state
 from caltest.monitoring.bettors import SCORED, Books
@@ -327,6 +328,7 @@ class Monitor:
         lens, scored, tolerance = (self.options[x] for x in ("lens", "statistic", "tolerance"))
         whole, unnamed = given.rows, given.clusters is None
         full: Any = whole.law
+        refuse_sets(full, "a monitor bets on errors of both sides")
         censored = getattr(full, "seen", None)
         if lens is not None:
             seen = show(whole, lens).sample(given.labels)

@@ -12,6 +12,7 @@ from caltest._visible import quoted
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
+from caltest.laws import Law
 from caltest.nulls.asymptotic import *
 from caltest.nulls.base import *
 from caltest.nulls.clusters import *
@@ -58,9 +59,9 @@ def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:
     return [name for name, null in NULLS.items() if null.of_clusters == of_clusters and null.fits(form)]
 
 
-def check_alternative(measure: Statistic, null: Null, alternative: object) -> Alternative:
+def check_alternative(measure: Statistic, null: Null, alternative: object, law: Law) -> Alternative:
     """Return the alternative, or the default one, if the statistic and the null go with it."""
-    possible = [side for side in measure.alternatives if side in null.alternatives]
+    possible = [side for side in measure.sides(law) if side in null.alternatives]
     for side in possible:
         if alternative in (side, None):
             return side

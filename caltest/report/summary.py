@@ -384,6 +384,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
         listed=[_view_row(view, audit) for view in listed],
+        described=[_view_row(view, audit) for view in audit.described[: _ROOM["rests"]]],
         more=more | {"listed": len(sized) - len(listed)},
         measures=[(_statistic(statistic), f"{text} ({statistic})") for statistic, text in measures],
         command=command,

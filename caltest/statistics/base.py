@@ -118,6 +118,23 @@ class Statistic(ABC):
         """Return the statistic with what it leaves to chance drawn from the seed of a test."""
         return self
 
+    def sides(self, law: Law) -> tuple[Alternative, ...]:
+        """Return the alternatives that make sense for a law, those of one side if it claims that alone.
+
+        Raises
+        ------
+        InputError
+            If it claims "at least", and the statistic does not fall with every outcome that is covered.
+        """
+        if len(law.sides) > 1:
+            return self.alternatives
+        if self.name != "citl" and getattr(self, "side", "") != "over":
+            raise InputError(
+                f"{self.name!r} looks for errors of both sides, and {law.about} claim 'at least'; use "
+                "'citl', or caltest.statistics.FeatureScan(side='over') with features."
+            )
+        return ("less",) if self.name == "citl" else ("greater",)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The options in force, flat and ready for JSON; those that are None are left out."""

@@ -72,6 +72,7 @@ def _these(audit: Audit, facts: Facts) -> str:
 def _stated(audit: Audit, facts: Facts) -> str:
     """Return what may be used, or not."""
     usual = "probabilities" if audit.n_classes else "predictions"
+    usual = usual if audit.set_sizes is None else "sets"
     return POSTERIOR if audit.about == POSTERIOR else usual
 
 

@@ -12,12 +12,14 @@ from caltest._numbers import (
     counted,
     leading,
     outward_points,
+    percent,
     percents,
     points,
     pvalue,
     signed_points,
 )
 from caltest._visible import line, shortened, shown, shown_column
+from caltest.auditing.options import COVERAGE
 from caltest.auditing.result import Audit
 from caltest.auditing.story import in_order, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, Slice, View
@@ -311,8 +313,9 @@ def found(audit: Audit) -> list[str]:
         told = audit.sensitivity
         if story.verdict == "not found" and told is not None and told.error is not None:
             view = audit.views[told.view]
+            ways = "too high, or too low," if len(audit.sides) > 1 else "too low"
             texts.append(
-                f"If {subject(view)} were too high, or too low, by about {about_points(told.error)} "
+                f"If {subject(view)} were {ways} by about {about_points(told.error)} "
                 f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
             )
     elif lead is not None:
@@ -320,6 +323,13 @@ def found(audit: Audit) -> list[str]:
         texts += _elsewhere(audit, lead)
     if story.spared and story.verdict != "within":  # as the verdict says there
         texts.append("This error is on the side that does not matter.")
+    if short := max(audit.described, key=lambda view: view.low or 0.0, default=None):
+        seen, *ends = (percent(each, 0) for each in (short.observed or 0.0, *short.true_rates))
+        if short.side == "over":
+            texts.append(
+                f"Coverage is {seen} ({' to '.join(ends)}){where(short.group)}; the claim is of all "
+                "rows together."
+            )
     zeros = lead is not None and lead.kind == "zeros" and story.verdict != "within"  # as the headline
     if story.found and audit.impossible and not zeros:
         texts.append(f"{sizes.impossible_rows(audit)}.")
@@ -373,6 +383,8 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
         outcomes = words.outcomes_called(audit)
         events = f"Of {rows}, {expected:,.0f} {outcomes} were expected {place}, and {seen:,.0f} are."
+    elif view.lens == COVERAGE:
+        events = f"Of {rows}, {expected:,.0f} were to be covered, and {seen:,.0f} are."
     elif view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     written = sizes.times if sizes.told_as_ratio(view) else sizes.interval
@@ -579,12 +591,16 @@ KINDS = {
 
 
 def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """Return rows of p-values: of the whole, of the view in the headline, and of all others."""
+    """Return rows of p-values: of the whole, of the view in the headline, and of all others.
+
+    And how large sets are.
+    """
 
     def p(value: float) -> str:
         return pvalue(value, audit.alpha)
 
     rows = [(f"Whole audit, {counted(audit.n_checks, 'check')}", f"p = {p(audit.pvalue)}")]
+    rows += [("Size of sets", words.set_sizes(audit))] if audit.set_sizes else []
     lead = audit.story.subject
     told = lead.of if lead is not None and isinstance(lead.of, View) else None
     first = [check for check in audit.checks if told is not None and check.view.key == told.key]
@@ -632,9 +648,10 @@ def summary(audit: Audit) -> Page:
     names = words.lenses_of(audit)
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     verdict, why = chip(audit)
-    event = f" of {words.event_name(audit)}" if audit.event else ""
-    noun = "prediction" if audit.n_classes else words.rows_called(audit)
-    outcomes = f"{audit.n_classes} classes" if audit.n_classes else audit.about
+    of_classes = audit.n_classes > 0 and audit.set_sizes is None
+    event = f" of {words.event_name(audit)}" if audit.event and of_classes else ""
+    noun = "prediction" if of_classes else words.rows_called(audit)
+    outcomes = f"{audit.n_classes} classes" if of_classes else audit.about
     groups = f"; groups: {', '.join(map(shown_column, audit.groups))}" if audit.groups else ""
     groups += f"; {of_features(audit)}" if audit.features else ""
     p, checks = pvalue(audit.pvalue, audit.alpha), counted(audit.n_checks, "check")
@@ -643,6 +660,7 @@ def summary(audit: Audit) -> Page:
         ("data", f"{counted(audit.n_samples, noun)}{event}, {outcomes}; {lenses}{groups}"),
         ("assumes", capital(assumes(audit).removeprefix("Assumes "))),
     ]
+    rows += [("sizes", capital(words.set_sizes(audit)))] if audit.set_sizes else []
     skipped: dict[str, list[str]] = {}  # what has one reason together
     for entry in audit.skipped[:_SKIPPED]:
         many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
@@ -654,7 +672,7 @@ def summary(audit: Audit) -> Page:
     found = laid_out(
         audit.story,
         rows,
-        [_table(audit)],
+        [_table(audit, [view for view in in_order(audit) if view.error is not None]), described(audit)],
         advice(audit),
         audit.warnings,
         about="Calibration audit",
@@ -681,13 +699,23 @@ def _posterior_table(audit: Audit) -> list[str]:
     return lines + [f"  and {more:,} more, in {Argument('posterior', shell='--json')}"] * (more > 0)
 
 
-def _table(audit: Audit) -> list[str]:
+def described(audit: Audit) -> list[str]:
+    """Lay out coverage where it is not claimed, the largest shortfalls first; nothing without any."""
+    views = sorted(audit.described, key=lambda view: -(view.low or 0.0))
+    return [f"{NOT_CLAIMED}.", *_table(audit, views)] if views else []
+
+
+#: What stands above coverage in groups in which it is not claimed.
+NOT_CLAIMED = "Not promised, and in neither p nor verdict: coverage by size, class and group"
+
+
+def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
     if audit.posterior:
         return _posterior_table(audit)
-    sized = [view for view in in_order(audit) if view.error is not None]
     if not (views := leading(sized, _ROWS)):
         return []
+    claimed = views[0] not in audit.described
     sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit)
 
     def ends(low: float | None, high: float | None) -> str:
@@ -700,12 +728,12 @@ def _table(audit: Audit) -> list[str]:
         "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
-    if audit.limit:
+    if audit.limit and claimed:
         own = ("" if isinstance(v, Slice) else ends(v.own_low, v.own_high) for v in views)
         columns[f"alone: {alone}"] = list(own)
         within_what = "the limit" if " or " in str(limit(audit)) else limit(audit)
         columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
-    else:
+    elif claimed:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
     widths = {head: max(map(len, [head, *cells])) for head, cells in columns.items()}
     one = len({view.lens for view in views}) == 1  # then only rows differ
@@ -721,7 +749,7 @@ def _table(audit: Audit) -> list[str]:
     for k, name in enumerate(["", *names]):
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
-    if audit.limit and len(widths) < len(columns):
+    if audit.limit and claimed and len(widths) < len(columns):
         lines.append(
             f"  Within: the {alone} interval of a mean alone is inside; beyond: the one shown is not."
         )
@@ -740,6 +768,8 @@ def of_features(audit: Audit) -> str:
 
 def ends_of(audit: Audit) -> tuple[str, str]:
     """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
+    if audit.set_sizes is not None:
+        return "more are covered", "fewer are covered"
     return ("too low", "too high") if words.of_probabilities(audit) else ("too many", "too few")
 
 

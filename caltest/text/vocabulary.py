@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from caltest._numbers import in_units, number, points, pvalue
+from caltest._numbers import in_units, number, percent, points, pvalue
 from caltest._visible import shortened, shown, shown_class, shown_column, visible
+from caltest.auditing.options import COVERAGE, TOP_LABEL
 from caltest.auditing.story import OF_MODEL, POSTERIOR, is_made
 from caltest.auditing.views import Horizon
 from caltest.laws.members import halves
@@ -30,6 +31,8 @@ _STATED: Mapping[str, Mapping[str, str]] = {
     "interval": {"over": "too narrow", "under": "too wide"},
     "quantile": {"over": "too low", "under": "too high"},
 }
+#: The same of all that is no probability: coverage that is claimed and not reached is too low.
+_WAYS = {**_STATED, "coverage": {"over": "too low", "under": "too high"}}
 _COUNTED: Mapping[str, str] = {"over": "fewer than predicted", "under": "more than predicted"}
 
 #: What nulls and statistics are called in sentences, where not by their names.
@@ -166,6 +169,15 @@ def of_probabilities(audit: Audit | AuditPlan) -> bool:
     return not any(is_stated(view.lens) for view in audit.views)
 
 
+def set_sizes(audit: Audit) -> str:
+    """Return how large sets are on average: "2.5 classes (median 2); none has no class, …"."""
+    of: Any = audit.set_sizes
+    if of.empty is None:
+        return f"mean {number(of.mean)}, median {number(of.median)}"
+    shares = f"{percent(of.empty, 0)} are empty, {percent(of.single, 0)} have one class"
+    return f"mean {of.mean:.2f} classes, median {of.median:g}; {shares}"
+
+
 def rows_called(audit: Audit) -> str:
     """Return what a row is."""
     return "simulation" if audit.about == POSTERIOR else "row"
@@ -187,12 +199,12 @@ def is_stated(lens: str) -> bool:
 
 def way(side: str | None, lens: str = "") -> str:
     """Return which way a probability is wrong, or an interval or quantile; "" without a side."""
-    return _STATED.get(kind_of(lens), WRONG).get(side or "", "")
+    return _WAYS.get(kind_of(lens), WRONG).get(side or "", "")
 
 
 def counted_way(side: str | None, lens: str = "") -> str:
     """Return which way an error is: a probability too high, or outcomes fewer than predicted."""
-    return (_COUNTED if is_stated(lens) else WRONG).get(side or "", "")
+    return _COUNTED.get(side or "", "") if is_stated(lens) else way(side, lens)
 
 
 def lenses_of(audit: Audit) -> tuple[str, ...]:
@@ -216,8 +228,8 @@ def shown_event(name: str) -> str:
 
 def lens_name(view: View) -> str:
     """Return what is looked at, whatever the rows."""
-    if view.lens == "top_label":
-        return "the top class"
+    if view.lens in (TOP_LABEL, COVERAGE):
+        return "the top class" if view.lens == TOP_LABEL else COVERAGE
     entry, lens = within(view.lens)
     of = f" of {visible(entry)}" if entry else ""
     kind, _, level = lens.partition(":")
@@ -253,8 +265,8 @@ def risk_name(view: View, *, named: bool = True) -> str:
 
 def subject(view: View) -> str:
     """Return whose mean is predicted, as the subject of a sentence."""
-    if view.lens == "top_label":
-        return "the model's confidence in its top class"
+    if view.lens in (TOP_LABEL, COVERAGE):
+        return "the model's confidence in its top class" if view.lens == TOP_LABEL else COVERAGE
     if view.event is None:
         entry, lens = within(view.lens)
         if lens == "distribution":

@@ -1,0 +1,282 @@
+"""Sets and intervals that claim to hold the outcome with a probability, and no more than that.
+
+Whether a row is covered is an event with the probability of its level, and the claim is "at least":
+only too little coverage speaks against it. Conformal methods promise it of all rows together, on
+average over calibration sets; given one such set the coverage of new rows has a beta law (Vovk 2012).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from caltest._arguments import Whole, anything, arguments, choose, names, real_array
+from caltest._sums import Mask, blocks
+from caltest._visible import quoted
+from caltest.alignment import as_spelled, column_names
+from caltest.exceptions import InputError
+from caltest.laws.base import Shaped, finite_table
+from caltest.laws.classes import Array, Classes, LabelSampler, Law, Outcomes
+from caltest.sampling import DRAWS, ROWS, generator
+
+#: What may be claimed besides coverage of all rows together.
+CLAIMS = ("size", "class", "groups", "features")
+_APART = 2**32 - 1  # key of the seeds of beta draws: of no block of rows
+_SURE = 1e-9  # a level so near to 0 or 1 claims nothing, or everything
+_GIVE = "give members as (n, m) of True and False or as lists of classes, or lower and upper ends"
+_WRONG = {
+    "given": f"sets or intervals are missing, or given twice; {_GIVE}.",
+    "shape": f"members has shape {{shape}}; {_GIVE}, of one level: members[:, :, 0], say.",
+    "table": "members holds {found} in {row}; give True or 1 for a class in the set, else False or 0.",
+    "ends": "{row} has the ends {found}; give the lower end first, and no NaN.",
+    "list": "{row} of members is {found}; give a list of classes, each once.",
+    "level": "level has shape {shape}; give one number, or one for each of {n:,} sets.",
+    "rows": "there are {n:,} sets, and outcomes have shape {shape}; give one outcome for every set.",
+    "label": "label {found} in {row} is missing, or no column of members ({names}); name its columns.",
+    "thresholds": "{argument} says how many rows set one threshold, or that of each class; give all.",
+    "few": "{argument} is {rows:,.0f}, too few for level {level:g}: such sets hold everything.",
+}
+_REMARK = (
+    "P-values allow for the chance of one calibration set, by a beta law; intervals are of these sets."
+)
+
+
+@dataclass(frozen=True)
+class SetSizes:
+    """How large sets are: numbers of classes, or widths of intervals.
+
+    Attributes
+    ----------
+    mean, median
+        Of all rows, as they count.
+    empty, single
+        Shares of the rows whose set has no class, and one; None for intervals.
+    """
+
+    mean: float
+    median: float
+    empty: float | None = None
+    single: float | None = None
+
+
+@arguments(members=anything, level=anything)
+class Sets(Shaped):
+    """Prediction sets of classes, or intervals of numbers, that state how often they hold the outcome.
+
+    Give them to :func:`caltest.audit` with the observed classes or numbers. The claim is that at least
+    a share ``level`` of all rows is covered, on average; more is claimed only by name.
+
+    Parameters
+    ----------
+    members
+        Which classes every set has: True and False, or 1 and 0, (n, m), where columns of a data frame
+        are called as the classes; or a list of n lists of classes. Or intervals, (n, 2): lower and
+        upper ends. A last axis of length 1 is left out, as MAPIE's sets have it.
+    level
+        Probability with which a set claims to hold the outcome: 0.9, or one for every row, (n,).
+    lower, upper
+        Ends of intervals, (n,), in place of ``members``; infinite ends are numbers too.
+    claims
+        What is claimed besides: coverage at least as high where sets have few or many classes
+        ("size"), in every observed class ("class", label-conditional), in "groups" and by "features".
+        What is not claimed is shown with intervals, and enters neither p nor verdict. Default ():
+        coverage of all rows together alone.
+    calibration_rows
+        Rows by which a split conformal method set its one threshold, with continuous scores. The
+        p-value then allows for their chance: given n of them the coverage of new rows is a draw from
+        Beta(n + 1 − l, l), l = ⌊(1 − level)(n + 1)⌋. A dict of them by class if thresholds are of
+        classes, each with its own draw. Default None: the coverage of these very sets is tested.
+
+    Raises
+    ------
+    InputError
+        If shapes do not fit, a level is no probability, or l is 0.
+
+    References
+    ----------
+    Vovk, "Conditional validity of inductive conformal predictors", 2012; Angelopoulos and Bates,
+    "Conformal prediction: a gentle introduction", 2023.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> y = np.arange(400) % 4
+    >>> members = np.eye(4, dtype=bool)[np.where(np.arange(400) < 320, y, (y + 1) % 4)]
+    >>> found = caltest.audit(caltest.predictive.Sets(members, 0.9), y, rng=0)
+    >>> found.verdict, round(found.views[0].observed, 2), found.set_sizes.mean
+    ('found', 0.8, 1.0)
+    """
+
+    about = "prediction sets"
+    _by_row = ("table", "stated", "codes")
+    codes: Any = None  #: Of every row the place of the observed class among ``names``.
+    beta: Any = None  #: Parameters of the laws of coverage, given calibration sets, (2, K).
+
+    def __init__(
+        self,
+        members: Any = None,
+        level: Any = None,
+        *,
+        lower: object = None,
+        upper: object = None,
+        claims: Sequence[str] = (),
+        calibration_rows: int | Mapping[Any, int] | None = None,
+    ) -> None:
+        if [each is None for each in (members, lower, upper)] not in ([0, 1, 1], [1, 0, 0]):
+            raise InputError(_WRONG["given"])
+        self.given, self.claims, self.calibration_rows = (
+            members,
+            names("claims", claims),
+            calibration_rows,
+        )
+        self.names: Any = column_names(members)  #: Of classes; None for intervals.
+        self.listed = isinstance(members, list) and np.asarray(members[:1]).dtype.kind != "b"
+        if members is None:
+            self.given, ends = lower, (real_array("lower", lower), real_array("upper", upper))
+            table = np.column_stack(ends)
+        else:
+            table = self._of_lists(members) if self.listed else real_array("members", members, _GIVE)
+        shape, table = table.shape, table[..., 0] if table.shape[2:] == (1,) else table
+        if table.ndim != 2 or not table.size or (members is None and table.shape[1] != 2):
+            raise InputError(_WRONG["shape"], shape=shape)
+        wrong, kind = (table != 0.0) & (table != 1.0), "table"
+        if members is None or (table.shape[1] == 2 and wrong.any()):
+            wrong, kind, self.names = ~(table[:, :1] <= table[:, 1:]), "ends", None
+        elif not self.names:
+            self.names = tuple(map(str, range(table.shape[1])))
+        for row, column in np.argwhere(wrong)[:1].tolist():
+            found = " and ".join(f"{each:g}" for each in table[row, column:][:2])
+            raise InputError(_WRONG[kind], row=row, found=found)
+        self.table, self._shape = table if kind == "ends" else table == 1.0, table[:, 0].shape
+        stated = finite_table("level", level, "a probability such as 0.9", low=_SURE, high=1.0 - _SURE)
+        if stated.shape not in ((), self._shape):
+            raise InputError(_WRONG["level"], shape=stated.shape, n=len(table))
+        self.stated = np.broadcast_to(stated, self._shape)
+        for each in self.claims:
+            choose("claim", each, dict.fromkeys(CLAIMS))
+
+    def _of_lists(self, members: Sequence[Any]) -> Array:
+        """Return the table of sets that are lists of classes, and name its columns."""
+        place, rows = dict[str, int](), list[list[str]]()
+        for row, given in enumerate(members):
+            each = given.tolist() if hasattr(given, "tolist") else given
+            rows.append([*map(as_spelled, each)] if np.iterable(each) and each != str(each) else [""])
+            if len({*rows[-1]} - {""}) < len(rows[-1]):
+                raise InputError(_WRONG["list"], row=row, found=quoted(given))
+            place |= {name: len(place) for name in rows[-1] if name not in place}
+        self.names = tuple(place)
+        return np.array(
+            [[name in each for name in self.names or [""]] for each in map(set, rows)], float
+        )
+
+    @property
+    def size(self) -> Array:
+        """Number of classes of every set, or width of the interval, (n,)."""
+        own = self.table[:, 1] - self.table[:, 0] if self.names is None else self.table.sum(axis=1)
+        return np.asarray(own, np.float64)
+
+    def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
+        """Return the law of whether rows are covered, and whether they are."""
+        cells = finite_table("outcomes", outcomes) if self.names is None else np.asarray(outcomes)
+        if cells.shape != self._shape:
+            raise InputError(_WRONG["rows"], n=self.n_samples, shape=cells.shape)
+        found = copy(self)
+        if self.names is None:
+            covered = (self.table[:, 0] <= cells) & (cells <= self.table[:, 1])
+        else:
+            covered = found._holding(cells)
+        if self.calibration_rows is not None:
+            found.beta = found._beta(self.calibration_rows)
+        chances = np.column_stack([1.0 - self.stated, self.stated])
+        return Covered(chances, ("not covered", "covered"), self.given, found), covered.astype(np.intp)
+
+    def _holding(self, cells: Outcomes) -> Mask:
+        """Say which sets hold the label, and keep the labels."""
+        place, labels = {as_spelled(name): k for k, name in enumerate(self.names)}, cells.tolist()
+        for row, text in enumerate(map(as_spelled, labels)):
+            if not text or (text not in place and not self.listed):
+                told = {"found": quoted(labels[row]), "names": ", ".join(self.names[:8])}
+                raise InputError(_WRONG["label"], row=row, **told)
+            labels[row] = place.setdefault(text, len(place))
+        self.names, self.codes = tuple(place), np.array(labels, np.intp)
+        known = np.minimum(self.codes, self.table.shape[1] - 1)
+        return np.asarray(self.table[np.arange(len(known)), known] & (self.codes == known))
+
+    def _beta(self, given: int | Mapping[Any, int]) -> Array:
+        """Return the parameters of the laws of coverage given a calibration set, or one a class."""
+        level, counts, wanted = float(self.stated[0]), {"": given}, ("",)
+        if isinstance(given, Mapping):
+            counts, wanted = {as_spelled(k): each for k, each in given.items()}, self.names
+        if np.ptp(self.stated) > 0.0 or wanted is None or not {*wanted} <= {*counts}:
+            raise InputError(_WRONG["thresholds"], argument="calibration_rows")
+        count, argument = Whole(1, 10**12), "calibration_rows"
+        rows = np.array([count(argument, counts[name]) for name in wanted], np.float64)
+        left = np.floor((1.0 - level) * (rows + 1.0) + _SURE)
+        if left.min() < 1.0:
+            raise InputError(_WRONG["few"], argument=argument, rows=rows.min(), level=level)
+        return np.stack([rows + 1.0 - left, left])
+
+    def sizes(self, weights: Array) -> SetSizes:
+        """Return how large sets are, of rows that count so much."""
+        size, share, order = self.size, weights / weights.sum(), np.argsort(self.size, kind="stable")
+        median = size[order][np.searchsorted(np.cumsum(share[order]), 0.5 - _SURE)]
+        own = () if self.names is None else (share[size == k].sum() for k in (0, 1))
+        return SetSizes(*map(float, (share @ size, median, *own)))
+
+
+@dataclass(frozen=True, eq=False)
+class Covered(Classes):
+    """The law of whether a row is covered by its set: at least with the probability of its level.
+
+    Attributes
+    ----------
+    of
+        The sets, with the observed classes.
+    """
+
+    about = Sets.about
+    sides = ("over",)
+
+    of: Any = field(default=None, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Covered, (self.probs, self.names, None, self.of)
+
+    def take(self, rows: Any) -> Covered:
+        """Return the law of some rows."""
+        return Covered(self.probs[rows], self.names, None, self.of.take(rows))
+
+    def sampler(self, seed: int, first: int = 0) -> LabelSampler:
+        """Prepare to draw what is covered: with one beta draw a data set, if rows share it."""
+        own = super().sampler(seed, first)
+        return own if self.of.beta is None else _SharedSampler(own.cumulative, seed, first, self.of)
+
+    def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
+        """Say which law is tested, if it is not that of independent rows."""
+        return () if self.of.beta is None else (_REMARK,)
+
+
+def refuse_sets(law: Law, why: str) -> None:
+    """Raise if whether rows are covered is looked at, of which one side is claimed."""
+    if isinstance(law, Covered):
+        raise InputError(f"{why}, and sets claim 'at least'; give them to caltest.audit.")
+
+
+@dataclass(frozen=True, eq=False)
+class _SharedSampler(LabelSampler):
+    """Draws what is covered by rows that have a draw of the coverage in common."""
+
+    of: Any = None
+
+    def _fill(self, number: int, start: int, labels: Any) -> None:
+        several, (a, b) = len(self.of.beta[0]) > 1, self.of.beta
+        for draws in blocks(len(labels), DRAWS):
+            cell, count = (start + draws.start) // DRAWS, draws.stop - draws.start
+            rates = generator(self.seed, _APART, cell).beta(a, b, size=(count, len(a)))
+            rates = rates[:, self.of.codes[number * ROWS :][:ROWS]] if several else rates
+            uniforms = generator(self.seed, self.first + number, cell).random((count, labels.shape[1]))
+            labels[draws] = uniforms < rates
