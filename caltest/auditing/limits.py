@@ -57,7 +57,8 @@ class Limit(NamedTuple):
     def of(cls, materiality: Any, ratio: float | None, sides: tuple[Side, ...] = BOTH) -> Self:
         """Return that of a number, or of one for "too_low" and one for "too_high": None matters not."""
         if not isinstance(materiality, Mapping):
-            return cls(materiality, materiality, ratio, sides)
+            under, over = (materiality if side in sides else None for side in BOTH)
+            return cls(under, over, ratio, sides)
         points = materiality.get("too_low"), materiality.get("too_high")
         matter = (side for side, each in zip(BOTH, points, strict=True) if each is not None)
         return cls(*points, ratio, tuple(matter))

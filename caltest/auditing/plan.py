@@ -166,13 +166,12 @@ class Scope:
             return ()
         if not self.event and getattr(self.first.law, "dimension", 1) is not None:
             return ()
-        if self.label == COVERAGE:
-            return (FeatureScan(max(min_rows, 2), "over"),)
         if self.shown.see_open is not None:
             return tuple(FeatureScan(fewest, side) for side in ("over", "under"))
         if getattr(self.whole.law, "levels", None) is not None:
             return ()
-        return FeatureScan(fewest, options.limit.only or "both"), FeatureRidge()
+        scan = FeatureScan(fewest, options.limit.only or "both")
+        return (scan,) if self.label == COVERAGE else (scan, FeatureRidge())
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
         """Return all rows, or a group: those of them that state what the lens looks at."""

@@ -32,6 +32,7 @@ _BIN, _BINS = 24, 12  # characters of a bin's name, and bins that are drawn
 _NAME = 48  # characters of a name that are shown
 _SENTENCE = 2400
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
+_MOST = 200  # rows of coverage that is not claimed
 _LISTED = 10  # views in a comment
 _POINTLESS = {"pointless": "limit not meaningful (rate {rate})"}  # where it is above the event's rate
 
@@ -384,7 +385,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
         listed=[_view_row(view, audit) for view in listed],
-        described=[_view_row(view, audit) for view in audit.described[: _ROOM["rests"]]],
+        described=[_view_row(view, words.unlimited(audit)) for view in audit.described[:_MOST]],
         more=more | {"listed": len(sized) - len(listed)},
         measures=[(_statistic(statistic), f"{text} ({statistic})") for statistic, text in measures],
         command=command,

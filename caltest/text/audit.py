@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from caltest._numbers import (
@@ -19,6 +20,7 @@ from caltest._numbers import (
     signed_points,
 )
 from caltest._visible import line, shortened, shown, shown_column
+from caltest.auditing.limits import BOTH
 from caltest.auditing.options import COVERAGE
 from caltest.auditing.result import Audit
 from caltest.auditing.story import in_order, slices_of, tends
@@ -702,7 +704,12 @@ def _posterior_table(audit: Audit) -> list[str]:
 def described(audit: Audit) -> list[str]:
     """Lay out coverage where it is not claimed, the largest shortfalls first; nothing without any."""
     views = sorted(audit.described, key=lambda view: -(view.low or 0.0))
-    return [f"{NOT_CLAIMED}.", *_table(audit, views)] if views else []
+    return [f"{NOT_CLAIMED}.", *_table(unlimited(audit), views)] if views else []
+
+
+def unlimited(audit: Audit) -> Audit:
+    """Return an audit as if both sides mattered, for what has intervals with both ends."""
+    return replace(audit, materiality=None, materiality_ratio=None, sides=BOTH)
 
 
 #: What stands above coverage in groups in which it is not claimed.
@@ -728,7 +735,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
         "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
-    if audit.limit and claimed:
+    if audit.limit:
         own = ("" if isinstance(v, Slice) else ends(v.own_low, v.own_high) for v in views)
         columns[f"alone: {alone}"] = list(own)
         within_what = "the limit" if " or " in str(limit(audit)) else limit(audit)
@@ -749,12 +756,12 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     for k, name in enumerate(["", *names]):
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
-    if audit.limit and claimed and len(widths) < len(columns):
+    if audit.limit and len(widths) < len(columns):
         lines.append(
             f"  Within: the {alone} interval of a mean alone is inside; beyond: the one shown is not."
         )
-    more = len(sized) - len(views)
-    lines += [f"  and {more:,} more, in {Argument('to_frame()', shell='--report')}"] if more > 0 else []
+    more, all_ = len(sized) - len(views), "to_frame()" if claimed else "described"
+    lines += [f"  and {more:,} more, in {Argument(all_, shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
     return [*lines, *(each for note in notes if note for each in paragraph(note))]
 

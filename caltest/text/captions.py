@@ -371,7 +371,7 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
             f"{many(some)} of {many(len(of))} {plural(noun)} {'is' if some == 1 else 'are'} wrong for"
         )
         return capital(f"{text} some predictions; on average none is proved to be.")
-    wrong = vocabulary.WRONG.get(audit.limit.only or "", "wrong")
+    wrong = vocabulary.way(audit.limit.only, audit.views[0].lens) or "wrong"
     return f"No {'mean' if noun == 'part' else noun} is proved to be {wrong} on average."
 
 

@@ -133,9 +133,14 @@ def listed(names: Iterable[str]) -> str:
     return f"{', '.join(each[:-1])} and {each[-1]}"
 
 
+def _ways(audit: Audit | AuditPlan) -> Mapping[str, str]:
+    """Return which ways errors of all that is looked at are."""
+    return _WAYS.get(audit.views[0].lens, WRONG) if of_probabilities(audit) else _COUNTED
+
+
 def limit(audit: Audit | AuditPlan) -> str | None:
     """Return the limit that was set, as a noun: "2 points", "2 points too high"; None without one."""
-    of, ways = audit.limit, WRONG if of_probabilities(audit) else _COUNTED
+    of, ways = audit.limit, _ways(audit)
     ends = {side: each for side, each in (("under", of.under), ("over", of.over)) if each is not None}
     by = " or ".join(f"{points(each)} {ways[side]}" for side, each in ends.items()) or None
     by = by if of.under is None or of.under != of.over else points(of.under)
@@ -155,7 +160,7 @@ def inside(audit: Audit | AuditPlan) -> str:
 
 def other_way(audit: Audit | AuditPlan) -> str:
     """Return which errors do not matter: "too low"; "" where both do."""
-    ways = WRONG if of_probabilities(audit) else _COUNTED
+    ways = _ways(audit)
     return {"over": ways["under"], "under": ways["over"]}.get(audit.limit.only or "", "")
 
 
