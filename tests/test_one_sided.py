@@ -1,5 +1,6 @@
 """Limits of one side: what is too high matters and what is too low does not, or the other way round."""
 
+import itertools
 import json
 import re
 
@@ -151,3 +152,35 @@ def test_a_limit_of_one_side_on_the_command_line(table):
 )
 def test_what_is_no_limit(limit, told):
     sentence(lambda: caltest.audit([0.5] * 60, [0, 1] * 30, materiality=limit), told)
+
+
+# --- monitors
+
+
+@pytest.mark.parametrize(("limit", "sign"), [(NONE_HIGH, 1.0), (LOW, -1.0)])
+def test_a_monitor_of_one_side_is_fair_whatever_is_true_on_the_other(limit, sign):
+    stated, totals = np.array([0.3, 0.05, 0.6, 0.9]), []
+    bound = stated - sign * max(filter(None, limit.values()), default=0.0)
+    for move in (0.0, 0.05, 0.5):
+        truth = np.clip(bound + sign * move, 0.0, 1.0)
+        totals.append(0.0)
+        for labels in itertools.product(range(2), repeat=4):
+            chance = np.where(labels, truth, 1.0 - truth).prod()
+            totals[-1] += chance * caltest.Monitor(tolerance=limit).update(stated, labels).evalue
+    assert totals[0] == pytest.approx(1.0, rel=1e-12)
+    assert totals[0] >= totals[1] >= totals[2]
+
+
+def test_a_monitor_of_one_side_is_kept(tmp_path):
+    p, high = drawn(0.09)
+    low = drawn(-0.09)[1]
+    monitor, both = caltest.Monitor(tolerance=NONE_HIGH), caltest.Monitor()
+    assert not caltest.Monitor(tolerance=NONE_HIGH).update(p, low).alarm
+    monitor.update(p[:500], high[:500])
+    monitor.save(tmp_path / "state.json")
+    state = caltest.Monitor.load(tmp_path / "state.json").update(p[500:], high[500:])
+    assert state.alarm
+    assert state.log_evalue > both.update(p, high).log_evalue
+    assert state.tolerance == NONE_HIGH
+    assert "only errors of more than 0 points too high count" in " ".join(str(state).split())
+    assert json.loads(json.dumps(state.to_dict()))["tolerance"] == NONE_HIGH

@@ -8,7 +8,7 @@ compiled loops of :mod:`caltest.loops.bets` go over the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, TypeAlias
@@ -97,7 +97,7 @@ class Bettors:
     n_classes
         Classes m; None for numbers, times, and the scores of a statistic.
     tolerance
-        By how much the one probability may be off in every row; 0 if not at all.
+        By how much the one probability may be off in every row; 0 if not at all. Or by side.
     levels
         Of quantile forecasts, the levels; else none.
     times
@@ -105,14 +105,21 @@ class Bettors:
     """
 
     n_classes: int | None
-    tolerance: float = 0.0
+    tolerance: Any = 0.0
     levels: tuple[float, ...] = ()
     times: bool = False
 
     @property
+    def allowed(self) -> dict[int, float]:
+        """By how much it may be too high (−1) and too low (1); a side that does not matter has none."""
+        of: Any = self.tolerance
+        ends = [of.get("too_high"), of.get("too_low")] if isinstance(of, Mapping) else [of or None] * 2
+        return {side: end for side, end in zip((-1, 1), ends, strict=True) if end is not None}
+
+    @property
     def sides(self) -> NDArray[np.int64]:
         """Where the one probability may be at most, with a tolerance: below and above."""
-        return np.array([-1, 1] if self.tolerance else [0], np.int64)
+        return np.array([*self.allowed] or [0], np.int64)
 
     @cached_property
     def weights(self) -> Array:
@@ -297,7 +304,8 @@ class Bettors:
             return
         bases = values[None]
         if self.tolerance:
-            event = np.clip(values[:, 1] + self.tolerance * self.sides[:, None], 0.0, 1.0)
+            by = self.sides * [*self.allowed.values()]
+            event = np.clip(values[:, 1] + by[:, None], 0.0, 1.0)
             bases = np.stack([1.0 - event, event], axis=2)
         bets.bet_on_classes(values, bases, labels, self.sides, *more)
 

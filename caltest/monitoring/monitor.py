@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import OneOf, anything, arguments, choose
+from caltest._arguments import OneOf, anything, arguments, choose, difference, limit
 from caltest._visible import quoted
 from caltest.alignment import check_rows
 from caltest.data import Rows, predictions, sample
@@ -43,7 +43,12 @@ _ALIKE = {
 }
 
 
-@arguments(model=OneOf("builtins:str", "give a text"))
+def _allowed(name: str, value: object) -> Any:
+    """Return what may be off: a number, or by side."""
+    return (limit if isinstance(value, Mapping) else difference)(name, value)
+
+
+@arguments(model=OneOf("builtins:str", "give a text"), tolerance=_allowed)
 class Monitor:
     """Watch a deployed model: evidence that may be looked at after every batch, at any time.
 
@@ -65,7 +70,8 @@ class Monitor:
     tolerance
         "Is it worse than 2 points?": 0.02 allows the probability of every row to be off by as much,
         which is less than an audit's limit, that of a mean. For one probability: two classes, or a
-        lens. Default 0.
+        lens. By side, ``{"too_low": None, "too_high": 0.02}``, only errors of sides that have a number
+        are bet on: whatever the true rates on the other side, a false alarm is no likelier. Default 0.
     lens
         What is looked at, as in :func:`caltest.test`: "top_label", "class:3", "interval:0.9" and
         others. Default None: all that is predicted.
@@ -117,7 +123,7 @@ class Monitor:
         *,
         mode: Mode = "ever",
         mean_run_length: float = 10_000.0,
-        tolerance: float = 0.0,
+        tolerance: float | Mapping[str, float | None] = 0.0,
         lens: str | None = None,
         statistic: str | None = None,
         model: str | None = None,
@@ -128,8 +134,9 @@ class Monitor:
         find_lens(lens)
         if statistic is not None:
             choose("statistic", statistic, dict.fromkeys(SCORED))
-        numbers = {"alpha": alpha, "mean_run_length": mean_run_length, "tolerance": tolerance}
+        numbers = {"alpha": alpha, "mean_run_length": mean_run_length}
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
+        self.options["tolerance"] = tolerance
         self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "model": model}
         self._shape: dict[str, Any] = {}  # what the first batch was like
         self._books: Books = {}

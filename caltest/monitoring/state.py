@@ -209,7 +209,7 @@ class MonitorState(Result):
     threshold: float
     alpha: float
     mean_run_length: float
-    tolerance: float
+    tolerance: Any
     lens: str | None
     statistic: str | None
     log_evalue: float
