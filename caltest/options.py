@@ -47,6 +47,8 @@ where COL=VALUE…  Which rows of such a table are read: output_type=quantile; o
 time COL  If times until an event were predicted: the column of those seen; with --event, --survival-at.
 survival-at TIME=COL…  The column of the predicted chance of no event until a time, 365=s365; once for
     each time, or a name with a star for the time, 's*'.
+incidence PATTERN  If kinds of event compete: the columns of the predicted chance of each by each time,
+    'cif_*' for cif_relapse_365 and others; --event then names which one came, or 0.
 event COL  The column that says whether the event came at the time: 1, or 0 where the row was censored.
 follow-up COL  The column of the time until which a row was followed, or would have been.
 time-unit TEXT harmless  The unit of times, such as days: results then state a 365-day risk.
@@ -82,7 +84,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns mean sd variance quantiles members truth where
-time survival-at follow-up interpolation time-unit logits
+time survival-at incidence follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
 feature features weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
@@ -115,8 +117,8 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits group feature features weights clusters blocks
+FILE label columns mean sd variance quantiles members truth where time event
+survival-at incidence follow-up interpolation logits group feature features weights clusters blocks
 sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
@@ -136,8 +138,8 @@ resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
 seed verbose json jobs example
 """,
     "estimate": """
-FILE label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits group weights clusters blocks sampling-rate
+FILE label columns mean sd variance quantiles members truth where time event
+survival-at incidence follow-up interpolation logits group weights clusters blocks sampling-rate
 statistic NAME =skce_uq  What is computed: see caltest list statistics.
 lens json jobs example
 """,
@@ -155,7 +157,7 @@ seed json jobs example
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
 label columns mean sd variance quantiles members truth where
-time event survival-at follow-up interpolation logits
+time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows, for errors in groups too; once for each column.
 weights clusters blocks sampling-rate
 intersections
@@ -207,7 +209,7 @@ materiality-low materiality-high alpha resamples seed report markdown json junit
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
 label columns mean sd variance quantiles members
-time event survival-at follow-up interpolation logits
+time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
 clusters
 id/ids COL  A column of names of rows, if outcomes come late: rows whose label is empty wait, and a
@@ -244,8 +246,8 @@ min-rows json example
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at follow-up interpolation time-unit logits group feature features weights clusters "
-    "blocks sampling-rate id batch monitor:date example",
+    "survival-at incidence follow-up interpolation time-unit logits group feature features weights "
+    "clusters blocks sampling-rate id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

@@ -14,7 +14,7 @@ READ = {
     "mean": ('"forecast"', "forecast"), "sd": ('"error"', "error"), "truth": ('"t.csv"', "t.csv"),
     "variance": ('"squared error"', "squared error"), "quantiles": ('"q*"', "q*"),
     "time": ('"days"', "days"), "time-unit": ('"day"', "day"),
-    "survival-at": ('["365=s365"]', ("365=s365",)),
+    "survival-at": ('["365=s365"]', ("365=s365",)), "incidence": ('"cif_*"', "cif_*"),
     "interpolation": ('"step"', "step"), "follow-up": ('"end"', "end"), "members": ('"run_"', "run_"),
     "where": ('["target=rain"]', ("target=rain",)), "logits": ("true", True),
     "group": ('["region", "age"]', ("region", "age")), "weights": ('"w"', "w"),

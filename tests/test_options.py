@@ -28,8 +28,8 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
-    "truth", "where", "time", "event", "survival-at", "follow-up", "interpolation", "logits", "group",
-    "weights", "clusters", "blocks",
+    "truth", "where", "time", "event", "survival-at", "incidence", "follow-up", "interpolation",
+    "logits", "group", "weights", "clusters", "blocks",
     "example", "json", "plot", "report", "markdown", "verbose",
     "junit", "title", "date", "fail-on", "config", "jobs",
     "approximation", "rank", "sample-size",

@@ -131,7 +131,7 @@ def test_outcomes_may_be_columns_or_structured():
         ({"times": [1.0, 2.0, 3.0]}, r"give \(n, T\) and \(T,\)"),
         ({"follow_up": -1.0}, "times above 0"),
         ({"interpolation": "spline"}, "'linear' or 'step'"),
-        ({"risk": [0.5]}, "2 of survival, hazard and risk"),
+        ({"risk": [0.5]}, "survival, hazard, risk and incidence, not 2"),
         ({"survival": [[0.5, 0.2]], "times": [0.0, 1.0]}, "at time 0 is below 1"),
         ({"survival": None, "risk": 57, "times": None}, "times is missing"),
         ({"survival": None, "risk": 57, "times": 1.0}, r"risk has shape \(\)"),

@@ -45,7 +45,7 @@ from caltest.data.rows import described, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Covered, Pools, Predictive, Survival
-from caltest.lenses import Entry
+from caltest.lenses import Entry, Until
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
@@ -413,6 +413,8 @@ def audit(
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
     checks = tuple(found.check(h, views[look], each, level) for h, look, each in asked_in_order)
+    strongest = (plan.hypotheses[h][0].scope.lens for h in order if h < len(plan.hypotheses))
+    cause = next((lens.cause for lens in strongest if isinstance(lens, Until)), None)
     two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left, *every_slice]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
@@ -452,7 +454,7 @@ def audit(
         rows_in_all=in_all,
         sensitivity=sensitivity(plan, found, level) if p > level and design.plain else None,
         sampled=sampling_rates is not None,
-        times=curves_of(whole, plan.looks) if censored and whole.rows.are_alike else None,
+        times=curves_of(whole, plan.looks, cause) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),
     )

@@ -121,9 +121,10 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
         float(time if plain else min(float(f"{time:.{digits}g}"), last))
         for time, digits in ((marks[half], 2), (marks[-1], 3))
     ]
-    texts = [f"{time:.12g}" if float(f"{time:.12g}") <= time else str(time) for time in times]
+    texts = [f"{t:.12g}" if law.stated_time(float(f"{t:.12g}")) <= t else str(t) for t in times]
     whole = () if law.horizon is not None or law.coarse else (DISTRIBUTION,)
-    return (*whole, *dict.fromkeys(f"until:{text}" for text in texts))
+    starts = [f"cause:{cause}/" for cause in law.causes] or [""]
+    return (*whole, *dict.fromkeys(f"{start}until:{text}" for start in starts for text in texts))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -67,7 +67,8 @@ class Scope:
     def shown(self) -> Reduction:
         """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
         if self.censored:
-            return Reduction(self.whole)
+            law, lens = self.whole.law, self.lens
+            return Reduction(self.whole.shown_as(law.of_cause(lens.cause)))  # type: ignore[union-attr, attr-defined]
         if self.column is None:
             return show(self.whole, self.lens)
         columns = np.broadcast_to(self.column, self.whole.n_samples)
@@ -120,7 +121,8 @@ class Scope:
             return None
         law: Any = self.whole.law
         seen = "seen" in (getattr(self.first.law, "names", None) or ())
-        return Horizon(self.label.partition(":")[2], law.time_unit, law.event, seen)
+        time = within(self.label)[1].partition(":")[2]
+        return Horizon(time, law.time_unit, self.lens.cause or law.event, seen)
 
     def statistics(self, options: Options) -> tuple[Statistic, ...]:
         """Return the statistics that are asked for and fit what the lens shows.

@@ -43,9 +43,9 @@ _MARKS = 40  # times of the curves
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
 
-def curves_of(whole: Sample, looks: Sequence[Look] = ()) -> Curves:
+def curves_of(whole: Sample, looks: Sequence[Look] = (), cause: str | None = None) -> Curves:
     """Return the curves of all rows; observed ones as long as rows of every group are followed."""
-    law: Any = whole.rows.law
+    law: Any = whole.rows.law.of_cause(cause)  # type: ignore[attr-defined]
     (ended, event), found = law.until(law.seen), []
     groups = [look.where for look in looks if look.group and look.event]
     most = min((ended[rows].max() for rows in groups if not event[rows].all()), default=np.inf)
@@ -57,8 +57,9 @@ def curves_of(whole: Sample, looks: Sequence[Look] = ()) -> Curves:
         observed: Any = None, None
         if strata and not strata.unknown and km and km.left >= _LEFT and time <= most:
             observed = strata.limits(LARGEST_LEVEL).estimate, 1.0 - km.survival
-        found.append((time, float(risk.mean()), *observed, float(came.sum()), float(hazard.sum())))
-    columns: Any = zip(*found, strict=True)
+        counts = float(np.sum(came == 1)), float(hazard.sum())
+        found.append((time, float(risk.mean()), *observed, *counts))
+    columns: Any = *zip(*found, strict=True), cause
     return Curves(float(np.mean(np.signbit(law.seen))), *columns)
 
 
@@ -92,7 +93,7 @@ class Risk:
         """Look at rows whose law knows what was seen, and what was predicted of them."""
         law, (ended, came) = rows.law, rows.law.until(rows.law.seen, at)
         expected = risk if alone else law.cumulative_hazard(ended)
-        return cls(at, rows, law.until(law.seen), risk, came.astype(float), expected, alone, **more)
+        return cls(at, rows, law.until(law.seen), risk, 1.0 * (came == 1), expected, alone, **more)
 
     @cached_property
     def design(self) -> Design:
@@ -234,9 +235,10 @@ class SizesOfTimes(Sizes):
     ) -> SizesOfTimes:
         """Look at all risks, and share the level among all that have an interval."""
         every, law = [*(look for look in looks if look.event), *(x.remaining for x in rests)], rows.law
-        times = {float(look.scope.lens.threshold) for look in every}  # type: ignore[union-attr]
+        times = {x.scope.label: float(x.scope.lens.threshold) for x in every}  # type: ignore[union-attr]
         plain = rows.are_alike and rows.clusters is None
-        alone = law.horizon is not None or (plain and law.coarse and all(map(law.states, times)))
+        stated = all(map(law.states, times.values()))
+        alone = law.horizon is not None or (plain and law.coarse and stated)
         risks = {_key(x.look): x for x in _set_apart([Risk.of(look, alone) for look in every])}
         sides = len(options.limit.sides)
         family = Family.of(options.alpha, len(risks), STRATA * len(times), n_slices, sides)

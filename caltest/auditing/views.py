@@ -394,6 +394,9 @@ class Curves:
         The same of all rows at once: biased where predictors say who is censored.
     events, expected
         How many events were seen until then, and how many were expected of what was seen.
+    cause
+        Of competing events the one that is meant, whose check is the strongest; then what was observed
+        are Aalen and Johansen's estimates. Else None.
     """
 
     censored: float
@@ -403,6 +406,7 @@ class Curves:
     kaplan_meier: tuple[float | None, ...]
     events: tuple[float, ...]
     expected: tuple[float, ...]
+    cause: str | None = None
 
 
 @dataclass(frozen=True)

@@ -411,7 +411,7 @@ def risk_bounds(
         seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
         own = 1.0 - seen.survival
         if found is None:
-            came = float(np.sum(event[rows] & (time[rows] <= horizon)))
+            came = float(np.sum((event[rows] == 1) & (time[rows] <= horizon)))
             whole = 0.0 if expected is risk else float(expected[rows].sum())
             ratio = came / whole if whole > 0.0 else 1.0
             own = max(scaled_risk(stated, np.ones(len(rows)), ratio), own)

@@ -201,7 +201,7 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
 
 #: What states distributions of numbers, in place of columns of probabilities.
 STATED = ("mean", "sd", "variance", "quantiles", "members")
-_OF_TIMES = ("survival-at", "follow-up", "interpolation")
+_OF_TIMES = ("survival-at", "incidence", "follow-up", "interpolation")
 _OF_FILES = (
     *("label", "columns", "group", "feature", "features", "weights", "clusters", "blocks", "logits"),
     *("truth", "where", "time"),
@@ -232,18 +232,21 @@ class Input:
         """The columns of probabilities, or those that state distributions of numbers."""
         numbers = {name: self[name] for name in STATED if self[name] is not None}
         if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
-            if lacking := [name for name in ("survival-at", "event", "time") if not self[name]]:
+            curves = "incidence" if self["incidence"] else "survival-at"
+            if lacking := [name for name in (curves, "event", "time") if not self[name]]:
                 do = f"give {' and '.join(f'--{name}' for name in lacking)} too"
                 raise InputError(f"--{of_times[0]} is of times until an event; {do}.")
             if self["label"] is not None:
                 raise InputError("--time holds the outcomes, with --event; leave --label out.")
-            each = [one for some in self["survival-at"] for one in column_names(some)]
+            each = [one for some in self["survival-at"] or () for one in column_names(some)]
             wanted = "a time and its column, as in 365=s365, or one name with a star for the time, s*"
             pattern = each[0] if len(each) == 1 and "*" in each[0] and "=" not in each[0] else None
-            own = {"follow_up": self["follow-up"], "interpolation": self["interpolation"]}
+            own = {name.replace("-", "_"): self[name] for name in _OF_TIMES[1:]}
             numbers |= {name: value for name, value in own.items() if value is not None}
             numbers["event"] = self["event"]
-            numbers["survival"] = pattern or _pairs(each, "--survival-at", "column", wanted, first=True)
+            if each:
+                at = pattern or _pairs(each, "--survival-at", "column", wanted, first=True)
+                numbers["survival"] = at
         if not numbers:
             return self["columns"]
         if self["columns"] is not None:

@@ -37,12 +37,12 @@ from caltest.spelling import is_number
 
 # ------------------------------------------------------------------ what states numbers
 
-_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", "survival", "event", "follow_up")
-_OF_TIMES = ("survival", "event")
+_OF_TIMES = ("survival", "incidence", "event", "follow_up")
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", *_OF_TIMES)
 _CURVES = "interpolation"  # no column, but how curves run between their times
 _STATED = (
     *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
-    *(_OF_TIMES, (*_OF_TIMES, "follow_up")),
+    *((each, "event", *end) for each in _OF_TIMES[:2] for end in ((), ("follow_up",))),
 )
 _WRONG = {
     "times": "of times until an event give {survival}, {event} and the column of times as the "
@@ -64,12 +64,21 @@ _SEVERAL: Mapping[str, Any] = {
     "members": (str, list, tuple),
     "cdf": Mapping,
     "survival": (str, Mapping),
+    "incidence": (str, Mapping),
 }
 _COUNT = re.compile("[0-9]{1,99}")
+
+
+def _cause_and_time(text: str) -> Any:
+    cause, _, time = text.rpartition("_")
+    return (cause, float(time)) if cause and is_number(time) else None
+
+
 #: What the star of a pattern of names is, how it is read, and an example.
-_STARS: Mapping[str, tuple[str, Callable[[str], float | None], str]] = {
+_STARS: Mapping[str, tuple[str, Callable[[str], Any], str]] = {
     "quantiles": ("level for the star", level_called, "'q0.05' for 'q*'"),
     "survival": ("time for the star", lambda x: float(x) if is_number(x) else None, "'s365' for 's*'"),
+    "incidence": ("cause and time for the star", _cause_and_time, "'cif_relapse_365' for 'cif_*'"),
     "members": ("number behind it", lambda x: int(x) if _COUNT.fullmatch(x) else None, "'{}1'"),
 }
 
@@ -79,7 +88,7 @@ class NumberSample(Sample):
     """Distributions of numbers and what was observed, as it stands in a file: a law may keep less."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", read_only(self.labels, np.float64))
+        object.__setattr__(self, "labels", read_only(self.labels, self.labels.dtype))
 
 
 @dataclass(frozen=True)
@@ -109,13 +118,13 @@ class NumberColumns:
                 )
             if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
-            for each, value in column.items() if isinstance(column, Mapping) else ():
+            for each, value in column.items() if name in _NUMBERS and type(column) is not str else ():
                 what, number = _NUMBERS[name]
                 number(f"the {what} of column {quoted(each)}", value)
         given = tuple(name for name in _KNOWN if name in self.of)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
-        if given not in _STATED or twice or (_CURVES in self.of and "survival" not in given):
-            of_times = not {*_OF_TIMES, "follow_up", _CURVES}.isdisjoint(self.of)
+        if given not in _STATED or twice or (_CURVES in self.of and "event" not in given):
+            of_times = not {*_OF_TIMES, _CURVES}.isdisjoint(self.of)
             wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
             facts: dict[str, object] = {name: Argument(name) for name in _KNOWN}
             facts["one"], facts["other"] = map(Argument, ("", "columns", *given)[-2:])
@@ -149,28 +158,36 @@ class NumberColumns:
                 f"{given} is {quoted(pattern)}, and no column is called so with a {what}, such as "
                 f"{example.format(pattern)}; the columns are {listed(names)}."
             )
-        by_number: dict[float, str] = {}
+        by_number: dict[Any, str] = {}
         for name, number in numbers.items():
             if (first := by_number.setdefault(number, name)) != name:
                 alike = f"columns {quoted(first)} and {quoted(name)} both state {what.split()[0]}"
-                raise InputError(f"{alike} {number:g}; keep one of them.")
+                raise InputError(f"{alike} {stars.get(first)}; keep one of them.")
         return NumberColumns({**self.of, of: [*numbers] if of == "members" else numbers})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
         """Return the distributions that columns, by name, state."""
+        own = [name for name in self.names if name != self.of.get("event")]  # which is an outcome
         several = next((kind for kind in self.of if kind in _SEVERAL), None)
         fine = np.isreal if several in ("quantiles", "members") else np.isfinite  # may be missing
-        values = {x: finite_table(f"column {quoted(x)}", columns[x], fine=fine) for x in self.names}
+        values = {x: finite_table(f"column {quoted(x)}", columns[x], fine=fine) for x in own}
         if several is None:
             return Normal(**{argument: values[name] for argument, name in self.of.items()})
         names = _ordered(by_name := self.of[several])
         table = np.column_stack([values[name] for name in names])
         if several == "members":
             return laws.Members(table)
+        end, between = values.get(self.of.get("follow_up", "")), self.of.get(_CURVES)
+        if several == "incidence":
+            pairs = [by_name[name] for name in names]
+            causes, times = ([*dict.fromkeys(each)] for each in zip(*pairs, strict=True))
+            if pairs != [(cause, time) for cause in causes for time in times]:
+                raise InputError(f"incidence has {listed(names)}; give the same times of all causes.")
+            parts = dict(zip(causes, np.split(table, len(causes), axis=1), strict=True))
+            return laws.Survival(None, times, incidence=parts, follow_up=end, interpolation=between)
         at = [float(by_name[name]) for name in names]
         if several == "survival":
-            end = values.get(self.of.get("follow_up", ""))
-            return laws.Survival(table, at, follow_up=end, interpolation=self.of.get(_CURVES))
+            return laws.Survival(table, at, follow_up=end, interpolation=between)
         return laws.Quantiles(at, table) if several == "quantiles" else stepwise(at, table)
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, weights: Any, *, part: bool) -> Sample:
@@ -183,13 +200,15 @@ class NumberColumns:
         if "cdf" in self.of:
             outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
         if "event" in self.of:
-            outcomes = np.column_stack([finite_table("time", outcomes), columns[self.of["event"]]])
+            both = finite_table("time", outcomes), np.asarray(columns[self.of["event"]])
+            outcomes = np.column_stack([each.astype(object) for each in both])
         counting = None if weights is None else checked_weights(weights, law.n_samples)
         met, checked = law.met(outcomes, counting)
         if part:
             shared_members(met)
             return Sample(Rows(met), checked)
-        return NumberSample(Rows(law), finite_table("the outcomes", outcomes))
+        kept = outcomes if "incidence" in self.of else finite_table("the outcomes", outcomes)
+        return NumberSample(Rows(law), kept)
 
     def __str__(self) -> str:
         return f"{', '.join(name for name in self.of if name != _CURVES)} from {listed(self.names)}"
@@ -393,11 +412,12 @@ class Columns:
             raise InputError(f"there is no column besides the {kinds}; {do}.")
         weights = [name for name in [self.roles.weights] if name is not None]
         event = self.roles.numbers and self.roles.numbers.of.get("event")
+        words = nw.Boolean, nw.String
         for name, dtype in frame.select(*self.numeric, *weights).schema.items():
             if name in weights:
                 if dtype == nw.String:
                     raise _not_numbers(name, load(name), dtype, Phrase("give weights that are numbers"))
-            elif not (dtype.is_float() or dtype.is_integer() or (name, dtype) == (event, nw.Boolean)):
+            elif not (dtype.is_float() or dtype.is_integer() or (name == event and dtype in words)):
                 alone = "name one that holds the predicted probabilities"
                 one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
                 do = one if given else advice
@@ -422,7 +442,8 @@ class Columns:
         if roles.numbers is None:
             probs: Any = self._floats(table) or frame.select(self.probs)
         else:
-            probs = {name: frame.get_column(name).cast(nw.Float64).to_numpy() for name in self.numeric}
+            each = ((name, frame.get_column(name)) for name in self.numeric)
+            probs = {k: (x if x.dtype == nw.String else x.cast(nw.Float64)).to_numpy() for k, x in each}
             labels = probs.get(self.label)
         features = {name: frame.get_column(name) for name in roles.features}
         return Content(roles, probs, labels, groups, self.notes, origin, weights, features=features)

@@ -9,7 +9,7 @@ prediction, completed times are draws from the predicted distributions, exactly.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cached_property
 from hashlib import sha256
@@ -18,7 +18,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import arguments, has
+from caltest._arguments import arguments, choose, has
 from caltest._sums import Mask
 from caltest._visible import quoted
 from caltest.alignment import are_counted, check_rows, column_names, rows_first, stated_numbers
@@ -27,6 +27,7 @@ from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_co
 from caltest.laws.classes import Array, Law
 from caltest.laws.objects import Distribution
 from caltest.sampling import child_seed, generator
+from caltest.spelling import spelled
 
 _ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
 _BETWEEN: Any = {"low": -_ROUNDED, "high": 1.0 + _ROUNDED}
@@ -37,6 +38,7 @@ _LEAST = 1e-300  # probability of a time later than one that was seen
 _WIDE, _COARSE = 0.1, 0.2
 _COMPLETED = 7  # key of the seeds of completions
 _ENOUGH = 10  # events, all at times of their curves, that do not come there by chance
+_CODES = 0xFF  # the last bits of a time, which say its cause: 2⁻⁴⁴ of the time
 
 
 @arguments()
@@ -59,6 +61,12 @@ class Survival(Shaped):
         If only the chance of the event until one time is predicted: that, (n,), with ``times`` the one
         number; a curve of one time is read so, unless it is said to be linear. Rows that are censored
         before then say less: only an audit looks at these.
+    incidence
+        Where several kinds of event compete, the predicted cumulative incidence of each: by the name of
+        the cause, the chances that an event of this cause comes until each of the ``times``, (n, T).
+        Outcomes are then ``(time, cause)``: a cause as it is named here, 0 where the row was censored.
+        Give those of all causes; of some causes only with ``follow_up``: a row with another event then
+        counts as followed on, without an event, until its end of follow-up.
     follow_up
         Until when every row was, or would have been, followed whether or not its event came, (n,) or
         one number, such as the end of the study: then all p-values are exact and nothing is assumed of
@@ -85,8 +93,9 @@ class Survival(Shaped):
     Outcomes are a pair of columns, times and events (1 or True where the event came, 0 where the row
     was censored), a table of these two, or a structured array of scikit-survival.
 
-    With competing risks the predictions are those of the event of interest with its cause-specific
-    hazard, and other events count as censored.
+    With competing risks give ``incidence``, or, if only the hazard of the cause of interest is
+    predicted, that as ``hazard``, with other events as censored. A cumulative incidence given as
+    ``survival`` or ``risk``, with other events as censored, makes a model that is right look wrong.
 
     Examples
     --------
@@ -104,7 +113,7 @@ class Survival(Shaped):
     instead = "use 'pit_ad' or another statistic of the PIT"
     level_name = "predicted survival"  # the chance of no event, averaged over time
     completions = 20  #: How often censored times are completed, if follow-up is not known.
-    _by_row = ("_law", "_times", "_chances", "last", "ends", "seen", "follow_up")
+    _by_row = ("_law", "_times", "_chances", "last", "ends", "seen", "follow_up", "_incidence", "_all")
     _law: Predictive | None = None
     _times: Any = None
     _chances: Any = None
@@ -114,6 +123,10 @@ class Survival(Shaped):
     seen: Any = None  #: Times (n,), negative where censored, if follow-up is not known.
     event: str | None = None  #: What the event is called.
     time_unit: str | None = None  #: What times are in, such as "days".
+    causes: tuple[str, ...] = ()  #: Of competing events; the last bits of outcomes are codes of them.
+    code: int = 0  #: Of the cause that this is the law of; other events then end a row without it.
+    _incidence: Any = None  # of all causes, (n, K, T + 1)
+    _all: Any = None  # the law of all causes, of the law of one
 
     def __init__(
         self,
@@ -122,12 +135,13 @@ class Survival(Shaped):
         *,
         hazard: object = None,
         risk: object = None,
+        incidence: Mapping[Any, Any] | None = None,
         follow_up: object = None,
         interpolation: str | None = None,
     ) -> None:
-        given = [each for each in (survival, hazard, risk) if each is not None]
+        given = [each for each in (survival, hazard, risk, incidence) if each is not None]
         if len(given) != 1:
-            raise InputError(f"{len(given)} of survival, hazard and risk are given; give one of them.")
+            raise InputError(f"give one of survival, hazard, risk and incidence, not {len(given)}.")
         if interpolation not in (None, "linear", "step"):
             raise InputError(f"interpolation is {quoted(interpolation)}; give 'linear' or 'step'.")
         self.interpolation = interpolation
@@ -156,6 +170,10 @@ class Survival(Shaped):
             elif hazard is not None:
                 at, chances = _at_times("hazard", hazard, times, _CHANCES, **_BETWEEN)
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
+            elif incidence is not None:
+                self._incidence, at = _by_cause(incidence, times, follow_up is None)
+                self.causes, curves = tuple(map(str, incidence)), next(iter(incidence.values()))
+                at, table = self.marked(at), 1.0 - self._incidence.sum(axis=1)
             else:
                 at, table = _curves(survival, times)
                 if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
@@ -190,18 +208,19 @@ class Survival(Shaped):
             return self._law.cdf(outcomes)
         return self._looked_up(self._chances, outcomes)
 
-    def _looked_up(self, values: Array, outcomes: Array) -> tuple[Array, Array]:
-        """Return what rises with time, (n, T + 1), before and at times (…, n)."""
+    def _looked_up(self, values: Array, outcomes: Array, by: Any = None) -> tuple[Array, Array]:
+        """Return what rises with time, (n, T + 1), before and at times (…, n); or with what else."""
         from caltest.loops import rows as _loops
 
         flat = np.ascontiguousarray(outcomes.reshape(-1, self.n_samples), dtype=np.float64)
         below, at = np.empty_like(flat), np.empty_like(flat)
-        _loops.curve_at(self._times, values, flat, self.steps, below, at)
+        _loops.curve_at(self._times if by is None else by, values, flat, self.steps, below, at)
         return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return P(X < x) and P(X ≤ x) of times X that end beyond the last, where the rest of T is."""
         self._check_whole()
+        outcomes = self.marked(outcomes)
         below, at = self._at(np.minimum(outcomes, self.last))
         beyond = outcomes > self.last
         return np.where(beyond, at, below), np.where(beyond, 1.0, at)
@@ -222,7 +241,32 @@ class Survival(Shaped):
     @property
     def beyond(self) -> Array:
         """What stands for a time later than the last, (n,)."""
-        return np.nextafter(self.last, np.inf)
+        after = self.last * (1.0 + _SAME) if self.causes else np.nextafter(self.last, np.inf)
+        return self.marked(after)
+
+    def marked(self, times: Array, codes: Any = 0) -> Array:
+        """Return times (…, n) whose last bits are codes, 1 for the first cause, or without any."""
+        return (times.view(np.int64) & ~_CODES | codes).view(np.float64) if self.causes else times
+
+    def of_cause(self, cause: str | None) -> Survival:
+        """Return the law of the events of one cause, with this one if it is None."""
+        if cause is None:
+            return self
+        choose("cause", cause, dict.fromkeys(self.causes))
+        found = self.take(slice(None))
+        found._all, found.code = self._all or self, self.causes.index(cause) + 1
+        found._chances = np.ascontiguousarray(self._incidence[:, found.code - 1])
+        return found
+
+    def _with_causes(self, times: Array, rng: np.random.Generator) -> Array:
+        """Return drawn times (…, n) with causes drawn as they are predicted at that time."""
+        if not self.causes:
+            return times
+        place = np.searchsorted(self._times[0], times).clip(1, self._times.shape[1] - 1) - 1
+        risen = np.diff(np.cumsum(self._incidence, axis=1), axis=2)  # of the first k causes
+        shares = risen[:, :-1] / np.maximum(risen[:, -1:], _LEAST)
+        passed = rng.random(times.shape)[..., None] > shares[np.arange(self.n_samples), :, place]
+        return self.marked(times, 1 + passed.sum(axis=-1))
 
     def risk(self, horizon: float) -> Array:
         """Return the chance of the event until a time, or the end of the curve, (n,)."""
@@ -289,9 +333,9 @@ class Survival(Shaped):
         ends = [(self.ends[row], "where the curve of {row} ends")]
         ends.append((self.last.max(), "the end of all follow-up"))
         if self.seen is not None:
-            last = np.abs(self.seen).max()
-            if np.signbit(self.seen[np.abs(self.seen) == last]).any():  # else all events came before
-                ends.append((last, "until when the last row was followed"))
+            ended = np.abs(self.marked(self.seen))
+            if np.signbit(self.seen[ended == ended.max()]).any():  # else all events came before
+                ends.append((ended.max(), "until when the last row was followed"))
         for end, why in ends:
             if horizon > end:
                 text = f"the horizon {{horizon}} is later than {{end}}, {why}; give an earlier one."
@@ -303,7 +347,7 @@ class Survival(Shaped):
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return drawn times."""
-        return self.quantile(rng.random((size, self.n_samples)))
+        return self._with_causes(self.quantile(rng.random((size, self.n_samples))), rng)
 
     def impossible(self, outcomes: Array) -> Mask:
         """Say where a time was seen that the curve rules out."""
@@ -317,14 +361,20 @@ class Survival(Shaped):
 
     @cached_property
     def _hazards(self) -> Array:
-        """Σ ΔF / S(s−) at the times of the curves."""
-        jumps = np.diff(self._chances, axis=1) / np.maximum(1.0 - self._chances[:, :-1], _LEAST)
+        """Σ ΔF / S(s−) at the times of the curves; of a cause whose curve falls evenly, ∫ dF / S."""
+        every = self._chances if self._all is None else self._all._chances
+        left = np.maximum(1.0 - every, _LEAST)
+        jumps = np.diff(every) / left[:, :-1] if self.steps else -np.diff(np.log(left))
+        jumps *= np.diff(self._chances) / np.maximum(np.diff(every), _LEAST)  # the cause's share
         return np.concatenate([np.zeros((len(jumps), 1)), np.cumsum(jumps, axis=1)], axis=1)
 
     def cumulative_hazard(self, times: Array) -> Array:
         """Return Λ at times (…, n): Σ ΔF / S(s−) of steps, −log S else."""
         if self.steps:
             return self._looked_up(self._hazards, times)[1]
+        if self._all is not None:
+            ends = -np.log(np.maximum(1.0 - self._all._chances, _LEAST))
+            return self._looked_up(self._hazards, self._all.cumulative_hazard(times), ends)[1]
         below, at = self._at(times)
         if (at - below > _ROUNDED).any():
             do = f"give their curves with {Argument('interpolation', 'step')}"
@@ -334,10 +384,13 @@ class Survival(Shaped):
     def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Mask]:
         """Return when rows ended, (…, n), a horizon at the latest, and whether by an event.
 
-        Outcomes are times, as drawn or completed, or as ``seen``.
+        Outcomes are times, as drawn or completed, or as ``seen``. Of one cause, 2 is another event.
         """
-        end = np.minimum(self.last, self.stated_time(horizon))
-        return np.minimum(np.abs(outcomes), end), ~np.signbit(outcomes) & (outcomes <= end)
+        end, times = np.minimum(self.last, self.stated_time(horizon)), self.marked(outcomes)
+        came = ~np.signbit(outcomes) & (times <= end)
+        if self.code:
+            came = came * np.where(outcomes.view(np.int64) & _CODES == self.code, 1, 2)
+        return np.minimum(np.abs(times), end), came
 
     def events(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Array]:
         """Return which events were seen until a time, and how many were expected of what was seen.
@@ -346,13 +399,13 @@ class Survival(Shaped):
         """
         self._check_whole()
         ended, came = self.until(outcomes, horizon)
-        return came.astype(np.float64), self.cumulative_hazard(ended)
+        return (came == 1).astype(np.float64), self.cumulative_hazard(ended)
 
     def as_seen(self, outcomes: Array) -> Array:
         """Return times as they were seen, of censored rows negative; or as they are."""
         if self.seen is None:
             return outcomes
-        ended = np.abs(self.seen)
+        ended = np.abs(self.marked(self.seen))
         return np.where(np.signbit(self.seen), -ended, self._on_curve(ended))
 
     def ranks(self, outcomes: Array) -> tuple[Array, Array, Mask, Array]:
@@ -380,7 +433,8 @@ class Survival(Shaped):
 
     def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
         """Return the law with what was seen, and outcomes; completed ones if follow-up is not known."""
-        time, event, name = read_times(values, self.n_samples)
+        time, codes, name = read_times(values, self.n_samples, self.causes)
+        event = codes > 0
         if (last := self.follow_up) is not None:
             much = _SAME * last
             early = ~event & (time < last - much)
@@ -389,7 +443,13 @@ class Survival(Shaped):
                 do = f"times until which rows were followed, or leave {Argument('follow_up')} out"
                 text = f"{{row}} {what} at {{found}}, and its follow_up is {{last}}; give the {do}."
                 raise InputError(text, row=int(row), found=float(time[row]), last=float(last[row]))
-        found = copy(self)
+        others = codes > max(len(self.causes), 1)
+        for row in np.flatnonzero(others)[: last is None]:
+            text = (
+                "the cause in {row} is none of {known}; give that of all causes, 0 where censored, or"
+            )
+            raise InputError(f"{text} follow_up=.", row=int(row), known=", ".join(self.causes))
+        found, event = copy(self), event & ~others
         found.event = self.event or name
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
@@ -405,8 +465,9 @@ class Survival(Shaped):
                     raise InputError(f"{text}; {do}.", row=int(row), found=float(time[row]))
                 time = np.where(np.isnan(stated), time, stated)
         if found.follow_up is not None:
-            return found, found._on_curve(np.where(event, time, found.beyond))
-        found.seen = np.where(event, time, -time)
+            whole = found._on_curve(np.where(event, time, found.beyond))
+            return found, found.marked(whole, codes * event)
+        found.seen = np.where(event, found.marked(time, codes), -time)
         return found, found.completed(0)
 
     def _as_stated(self, times: Array) -> Array:
@@ -437,10 +498,11 @@ class Survival(Shaped):
         """
         digest = sha256(self.seen.tobytes()).digest()
         seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
-        ended, censored = np.abs(self.seen), np.signbit(self.seen)
+        ended, censored, rng = np.abs(self.marked(self.seen)), np.signbit(self.seen), generator(seed)
         passed = self._at(np.minimum(ended, self.last))[1]
-        drawn = self.quantile(passed + (1.0 - passed) * generator(seed).random(self.n_samples))
-        return np.where(censored, drawn, self._on_curve(ended))
+        drawn = self.quantile(passed + (1.0 - passed) * rng.random(self.n_samples))
+        whole = self.marked(self._on_curve(ended), self.seen.view(np.int64) & _CODES)
+        return np.where(censored, self._with_causes(drawn, rng), whole)
 
     def completed_anew(self) -> Iterator[Array]:
         """Yield all completions but the first; of the risk at one time alone there are none."""
@@ -475,7 +537,7 @@ class Survival(Shaped):
             f"{share:.0%} of rows are censored: this assumes that they were so independently of the "
             "time, given the prediction."
         ]
-        late = int(np.sum(~np.signbit(self.seen) & (self.seen > self.last)))
+        late = int(np.sum(~np.signbit(self.seen) & (self.marked(self.seen) > self.last)))
         if late:
             beyond = f"{late:,} events came after the last time of their curves"
             found.append(f"{beyond}, beyond which nothing is predicted.")
@@ -517,12 +579,31 @@ def _at_times(what: str, given: Any, times: object, *do: str, **between: float) 
     return in_columns("times", at, table, called) if stated else (at, table)
 
 
-def _checked(times: Array, table: Array) -> tuple[Array, Array]:
+def _by_cause(incidence: Any, times: object, whole: bool) -> tuple[Array, Array]:
+    """Return chances of the event of every cause, (n, K, T + 1), and the times (T + 1,) of all rows."""
+    names = [*map(str, incidence)] if isinstance(incidence, Mapping) else []
+    if not whole < len(names) < _CODES or "0" in map(spelled, names):
+        do = "give that of every cause, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
+        raise InputError(f"incidence is of {', '.join(names) or quoted(incidence)}; {do}.")
+    parts = list[Array]()
+    for cause, table in incidence.items():
+        what = f"the incidence of {quoted(cause)}"
+        at, own = _at_times(what, table, times, _CHANCES, **_BETWEEN)
+        at, own = _checked(at, 1.0 - own, f"1 less {what}")
+        parts.append(own)
+        if len(at) > 1 or own.shape != parts[0].shape:
+            raise InputError(f"{what} has other rows or times; give the same for every cause and row.")
+    every = np.stack(parts, axis=1)
+    finite_table("all incidence", every.sum(axis=1), "chances that sum to 1 at most", **_BETWEEN)
+    return every, at[0]
+
+
+def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array, Array]:
     """Return times (1 or n, T + 1) from 0 on, and chances of the event until then (n, T + 1)."""
     if table.ndim != 2 or table.size == 0 or times.shape not in (table.shape, table.shape[1:]):
         do = "survival.T" if table.ndim == 2 and times.shape == table.shape[:1] else "(n, T) and (T,)"
         raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
-    finite_table("survival", table, _CHANCES, **_BETWEEN)
+    finite_table(what, table, _CHANCES, **_BETWEEN)
     at = np.atleast_2d(times)
     at = at[:1] if (at == at[:1]).all() else at  # of all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
@@ -531,7 +612,7 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     if at.min() < 0.0:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
     for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
-        found = f"survival rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}"
+        found = f"{what} rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}"
         do = "give chances of no event until each time, which do not increase"
         raise InputError(f"{found}; {do}.", row=int(row))
     falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
@@ -546,14 +627,21 @@ def _checked(times: Array, table: Array) -> tuple[Array, Array]:
     return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])
 
 
-def read_times(values: Any, n: int) -> tuple[Array, Mask, str | None]:
-    """Return times and whether the event came, (n,) each, from what users have, and its name."""
+def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array, Any, str | None]:
+    """Return times and whether the event came, (n,) each, from what users have, and its name.
+
+    Of several causes which one it was, from 1 on: one more than there are where it was another.
+    """
     columns, names = _columns(values)
     if len(columns) != 2 or any(np.ndim(each) != 1 for each in columns):
         raise InputError(
             "the outcomes are no pair of columns; give (time, event), one time and one event a row: "
             "intervals, rows that start late and events that come several times are not supported."
         )
+    if causes:
+        known = {"0": 0} | {spelled(cause): k for k, cause in enumerate(causes, 1)}
+        cells = map(spelled, np.asarray(columns[1], dtype=object).tolist())
+        columns[1] = [np.nan if x is None else known.get(x, len(known)) for x in cells]
     if isinstance(first := next(iter(columns[1]), None), str):
         do = "give 1 where the event came, and 0 where the row was censored"
         raise InputError(f"event holds {quoted(first)}; {do}.")
@@ -563,7 +651,7 @@ def read_times(values: Any, n: int) -> tuple[Array, Mask, str | None]:
             f"time has {len(time):,} entries and event {len(event):,}, and the predictions are about "
             f"{n:,} rows; give one of each a row."
         )
-    for row in np.flatnonzero((event != 0.0) & (event != 1.0))[:1]:
+    for row in np.flatnonzero((event != 0.0) & (event != 1.0))[: not causes]:
         swapped = np.isin(time, (0.0, 1.0)).all()
         do = (
             "give (time, event), in this order"
@@ -577,7 +665,8 @@ def read_times(values: Any, n: int) -> tuple[Array, Mask, str | None]:
         text = "time is {found} in {row}; give times from 0 on."
         raise InputError(text, found=float(time[row]), row=int(row))
     name = str(names[1] or "").strip()
-    return time, event == 1.0, None if name.isdecimal() or name.lower() == "event" else name or None
+    codes = event.astype(np.int64) if causes else event == 1.0
+    return time, codes, None if name.isdecimal() or name.lower() == "event" else name or None
 
 
 def _columns(values: Any) -> tuple[list[Any], list[Any]]:
@@ -589,7 +678,8 @@ def _columns(values: Any) -> tuple[list[Any], list[Any]]:
     elif isinstance(frame, nw.DataFrame):
         named = {name: frame.get_column(name).to_numpy() for name in frame.columns}
     if named is not None:
-        names = sorted(named, key=lambda name: named[name].dtype.kind == "b")
+        order = "fiubSUO" if names else "b"
+        names = sorted(named, key=lambda name: order.find(named[name].dtype.kind))
         return [named[name] for name in names], names
     if isinstance(values, list | tuple) or (isinstance(values, np.ndarray) and values.ndim == 2):
         columns = list(values.T if isinstance(values, np.ndarray) else values)

@@ -40,6 +40,12 @@ def _entry(text: str) -> Entry:
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
+def _cause(text: str) -> Until:
+    """For times and competing events: does an event of this cause come until a time?"""
+    cause, _, until = text.rpartition("/until:")
+    return Until(until, cause)
+
+
 def _pair(text: str) -> Pair:
     """For vectors: how two entries go together, by both their names."""
     return Pair(*halves(text))
@@ -51,9 +57,9 @@ _ONE = "give a lens such as 'top_label' or 'class:0'"
 
 
 def within(label: str) -> tuple[str, str]:
-    """Return which entry of a vector a lens looks at, "" if none, and by what lens."""
-    name, _, inner = label.removeprefix("entry:").rpartition("/")
-    return (name, inner) if label.startswith("entry:") else ("", label)
+    """Return which entry of a vector, or cause, a lens looks at, "" if none, and by what lens."""
+    name, _, inner = label.partition(":")[2].rpartition("/")
+    return (name, inner) if label.startswith(("entry:", "cause:")) else ("", label)
 
 
 #: Lenses by name; a name that ends in a colon takes what follows it.
@@ -65,6 +71,7 @@ LENSES: dict[str, Any] = {
     "below:": Below,
     "above:": Above,
     "until:": Until,
+    "cause:": _cause,
     "quantile:": Quantile,
     "interval:": Interval,
     "pit:": Pit,
@@ -151,7 +158,7 @@ def event(lens: str | None, predictions: Rows) -> str:
     """Return what class 1 of two classes is about, as a clause."""
     entry, inner = within(lens or "")
     if entry:
-        return event(inner, predictions).replace("the outcome", entry, 1)
+        return event(inner, predictions).replace("the outcome", entry, 1).replace("the event", entry)
     kind, _, which = inner.partition(":")
     if kind in _EVENTS:
         share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which

@@ -225,6 +225,8 @@ class Until(_AtThreshold):
     ----------
     threshold
         The horizon, in the units of the times; the time itself counts.
+    cause
+        Of competing events the one that is meant, as in "cause:relapse/until:365". Default None: any.
 
     Examples
     --------
@@ -234,7 +236,14 @@ class Until(_AtThreshold):
     0.0
     """
 
+    cause: str | None = None
+
     kind = "until"
+
+    @property
+    def label(self) -> str:
+        """Its kind and number, and before these the cause."""
+        return super().label if self.cause is None else f"cause:{self.cause}/{super().label}"
 
     def check(self, predictions: Rows) -> None:
         """Raise unless times are predicted."""
@@ -244,10 +253,13 @@ class Until(_AtThreshold):
                 f"the lens {quoted(self.label)} is for {Survival.about}, and these are "
                 f"{predictions.law.about}; give 'below:{self._number:g}'."
             )
-        predictions.law.check_horizon(self._number)
+        predictions.law.of_cause(self.cause).check_horizon(self._number)
 
     def _of_law(self, predictions: Rows, law: Any) -> Reduction:
+        law = law.of_cause(self.cause)
         view = super()._of_law(predictions, law)
+        if law.causes:
+            view = replace(view, see=partial(_came, law, self._number))
         ended = float(np.mean(law.last < self._number)) if law.follow_up is not None else 0.0
         if ended == 0.0:
             return view
@@ -262,6 +274,12 @@ class Until(_AtThreshold):
 
     def _ends(self, law: Any) -> tuple[Array | None, Array | None]:
         return None, np.minimum(law.last, law.stated_time(self._number))
+
+
+def _came(law: Survival, until: float, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
+    """Return 1 where an event of the law's cause came until a time, else 0."""
+    own = law if rows == ALL else law.take(rows)
+    return np.asarray(own.until(outcomes, until)[1] == 1).view(np.uint8)
 
 
 @options(level=_level)

@@ -115,10 +115,12 @@ def beside_events(question: Question, answer: Answer) -> Answer:
     """Add events less expected ones to the answer of completed times: each has half of the level."""
     rows, seen = question.rows, replace(question, labels=question.rows.law.seen)
     parts = [replace(each, adjusted=min(1.0, 2.0 * each.adjusted)) for each in answer.parts]
-    for measure in (Events(), EventSlope()):
+    causes = rows.law.causes or (None,)  # type: ignore[attr-defined]
+    for measure in (kind(cause=cause) for cause in causes for kind in (Events, EventSlope)):
         own = EventSigns().answer(seen.question(measure, measure.given(rows), "two-sided"))
         value, p = float(own.statistic or 0.0), own.pvalue
-        parts.append(ComponentAnswer(measure.name, value, p, min(1.0, 4.0 * p)))
+        name = f"{measure.name} of {measure.cause}" if measure.cause else measure.name
+        parts.append(ComponentAnswer(name, value, p, min(1.0, 4.0 * len(causes) * p)))
     note = (
         "Events less expected ones have half of the level, by random signs of rows, which is about "
         "right; the parts of completed times have the other half."

@@ -360,8 +360,8 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     c, over_time = audit.times, None
     if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
         unit = audit.time_unit or ""
-        label = f"Chance of {audit.event or 'the event'} until {f'{c.times[-1]:.3g} {unit}'.strip()}: "
-        label += f"predicted {c.predicted[-1]:.1%}"
+        label = f"Chance of {c.cause or audit.event or 'the event'} until "
+        label += f"{c.times[-1]:.3g} {unit}".strip() + f": predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
         curves = pictures.over_time(c.times, c.observed, c.kaplan_meier, c.predicted, unit=unit)
         (over_time,) = charts.drawn(curves, label, [charts.SMALL])

@@ -49,12 +49,13 @@ def ranks(values: Array) -> Array:
 @options(horizon=_horizon)
 class _Events(Listed, takes_weights=True):
     horizon: float | None = None
+    cause: str | None = None
 
-    reported = ("horizon",)
+    reported = ("horizon", "cause")
 
     def given(self, predictions: Rows) -> EventMean:
         """Fix the predictions."""
-        law: Any = predictions.law
+        law: Any = predictions.law.of_cause(self.cause)  # type: ignore[attr-defined]
         at = np.inf if self.horizon is None else self.horizon
         tilts = ranks(-law.level()) if self.name == "event_slope" else None
 
@@ -78,6 +79,8 @@ class Events(_Events, row="events"):
     ----------
     horizon
         Look at events until this time. Default None: at all.
+    cause
+        Of competing events, look at those of this cause. Default None: at all.
 
     References
     ----------
@@ -105,6 +108,8 @@ class EventSlope(_Events, row="event_slope"):
     ----------
     horizon
         Look at events until this time. Default None: at all.
+    cause
+        Of competing events, look at those of this cause. Default None: at all.
 
     Examples
     --------
@@ -191,14 +196,26 @@ class ProductLimit(NamedTuple):
     variance: float  #: Greenwood's, of the chance.
 
 
-def kaplan_meier(time: Array, event: Mask, horizon: float) -> ProductLimit | None:
-    """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then."""
-    early = np.sort(time[event & (time <= horizon)])
+def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None:
+    """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then.
+
+    Where 2 is an event of another cause it is Aalen and Johansen's, as a product too: rows with such an
+    event stay at risk, as many as are not censored by then (Geskus 2011).
+    """
+    early = np.sort(time[(event == 1) & (time <= horizon)])
     ordered = np.sort(time)
     before = len(time) - np.searchsorted(ordered, early)  # rows at risk at each event
     ties = np.arange(len(early)) - np.searchsorted(early, early)
     at_risk = (before - ties).astype(np.float64)
     left = len(time) - float(np.searchsorted(ordered, horizon)) - float(np.sum(early == horizon))
+    if (event == 2).any():
+        order = np.lexsort((event == 0, time))
+        lost, at = event[order] == 0, time[order]
+        kept = np.append(1.0, np.cumprod(1.0 - lost / np.arange(len(time), 0, -1))) * len(time)
+        own = kept[:-1][(event[order] == 1) & (at <= horizon)]  # n Ĝ, of rows not censored by then
+        at_risk = np.maximum((1.0 - np.cumsum(1.0 / own)) * own + 1.0, 1.0)
+        until = np.sum((at < horizon) | ~lost & (at == horizon))
+        left = float(kept[until] * (1.0 - np.sum(1.0 / own)))
     if left <= 0.0 and (not len(at_risk) or at_risk[-1] > 1.0):
         return None
     survival = float(np.prod(1.0 - 1.0 / at_risk))
@@ -277,9 +294,9 @@ def follows(time: Array, event: Mask, risk: Array, horizon: float) -> bool:
     spread = float(np.ptp(risk))
     if spread == 0.0:
         return False
-    order = np.lexsort((~event, time))  # an event comes before what is censored at its time
+    order = np.lexsort((event == 0, time))  # an event comes before what is censored at its time
     at, x = time[order], (risk[order] - risk.min()) / spread
-    lost = np.flatnonzero(~event[order] & (at < horizon))
+    lost = np.flatnonzero((event[order] == 0) & (at < horizon))
     if not len(lost):
         return False
     starts = np.append(0, np.flatnonzero(np.diff(at[lost])) + 1)

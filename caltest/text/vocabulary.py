@@ -215,7 +215,7 @@ def counted_way(side: str | None, lens: str = "") -> str:
 def lenses_of(audit: Audit) -> tuple[str, ...]:
     """Return the lenses of an audit, those of all entries and pairs of a vector as one."""
     known = ((lens, *within(lens)) for lens in audit.lenses)
-    each = (f"entry:*/{inner}" if entry else lens for lens, entry, inner in known)
+    each = (f"entry:*/{inner}" if lens.startswith("entry:") else lens for lens, _, inner in known)
     return tuple(dict.fromkeys("pair:*" if kind_of(lens) == "pair" else lens for lens in each))
 
 
@@ -331,7 +331,7 @@ def made_by(audit: Audit, group: Group) -> str:
 def short_name(view: View) -> str:
     """Return what is looked at, as a table has it: "80% interval", "risk by 1"."""
     risk = kind_of(view.lens) == "until"
-    return risk_name(view, named=False) if risk else lens_name(view).removeprefix("the ")
+    return risk_name(view, named="/" in view.lens) if risk else lens_name(view).removeprefix("the ")
 
 
 def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
