@@ -33,6 +33,7 @@ def data(seed, n=400, factor=1.0, censored=1.5, **options):
     return caltest.predictive.Survival(incidence=stated, times=TIMES, **options), outcomes, x
 
 
+@pytest.mark.slow
 def test_observed_are_aalen_and_johansens_estimates():
     predicted, outcomes, _ = data(0)
     found = caltest.audit(predicted, outcomes, lenses=LENSES, n_resamples=99).times
@@ -74,6 +75,7 @@ def test_hazards_of_causes_add_up_and_are_those_of_the_rates():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("follow_up", [None, 2.0])
 def test_what_is_wrong_of_one_cause_is_found_there(follow_up):
     options = {} if follow_up is None else {"follow_up": follow_up}
@@ -101,6 +103,7 @@ def test_draws_of_a_known_follow_up_have_the_stated_chances():
     assert len({each.tobytes() for each in (completed.completed(0), completed.completed(1))}) == 2
 
 
+@pytest.mark.slow
 def test_one_cause_alone_needs_follow_up_and_counts_other_events_as_followed():
     predicted, outcomes, x = data(4, 2000, follow_up=2.0)
     both = caltest.audit(predicted, outcomes, lenses=LENSES[:1], n_resamples=99, rng=0)
@@ -110,6 +113,7 @@ def test_one_cause_alone_needs_follow_up_and_counts_other_events_as_followed():
     found = caltest.audit(one, outcomes, lenses=LENSES[:1], n_resamples=99, rng=0)
     assert found.views[0].observed == both.views[0].observed
     assert abs(found.views[0].error) < 0.03
+    assert any("are of other causes" in each for each in found.warnings)
     with pytest.raises(InputError, match="follow_up"):
         caltest.predictive.Survival(incidence=alone, times=TIMES)
 
@@ -141,6 +145,7 @@ def test_wrong_causes_are_named():
         caltest.audit(predicted, (time, cause), lenses=["cause:relaps/until:1"])
 
 
+@pytest.mark.slow
 def test_command_line(tmp_path):
     predicted, (time, cause), x = data(6, 300, factor=2.5)
     rates = 0.5 * np.exp(0.7 * x), 0.4 * np.exp(-0.4 * x)
@@ -177,6 +182,7 @@ def test_level(censored):
     assert found <= 20  # of 5%: more in 0.1%
 
 
+@pytest.mark.slow
 def test_other_events_taken_as_censored_show_an_error_that_is_none():
     rng = np.random.default_rng(0)
     x = rng.normal(size=8000)

@@ -125,6 +125,7 @@ class Survival(Shaped):
     time_unit: str | None = None  #: What times are in, such as "days".
     causes: tuple[str, ...] = ()  #: Of competing events; the last bits of outcomes are codes of them.
     code: int = 0  #: Of the cause that this is the law of; other events then end a row without it.
+    others = 0  #: Events of causes that are not predicted.
     _incidence: Any = None  # of all causes, (n, K, T + 1)
     _all: Any = None  # the law of all causes, of the law of one
 
@@ -450,6 +451,7 @@ class Survival(Shaped):
             )
             raise InputError(f"{text} follow_up=.", row=int(row), known=", ".join(self.causes))
         found, event = copy(self), event & ~others
+        found.others = int(others.sum())
         found.event = self.event or name
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
@@ -529,6 +531,10 @@ class Survival(Shaped):
             found.append(
                 "All events came at times of the curves, and are taken to come at no others, as at the "
                 f"next visit ({Argument('interpolation', 'step')})."
+            )
+        if self.others:
+            found.append(
+                f"{self.others:,} events are of other causes: their rows count as followed on."
             )
         if self.follow_up is not None:
             return tuple(found)
