@@ -533,9 +533,7 @@ class Survival(Shaped):
                 f"next visit ({Argument('interpolation', 'step')})."
             )
         if self.others:
-            found.append(
-                f"{self.others:,} events are of other causes: their rows count as followed on."
-            )
+            found.append(f"{self.others:,} events are of other causes: their rows are followed on.")
         if self.follow_up is not None:
             return tuple(found)
         share = float(np.mean(np.signbit(self.seen)))
