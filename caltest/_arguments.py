@@ -291,7 +291,6 @@ KINDS: dict[str, Kind] = {
     ),
     "n_bins": Whole(1, 1_000_000),
     "n_jobs": jobs,
-    "n_points": positive_integer,
     "n_resamples": count_of_draws,
     "path": path,
     "progress": flag,
