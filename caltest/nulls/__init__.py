@@ -13,11 +13,11 @@ from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
 from caltest.laws import Law
-from caltest.nulls.asymptotic import *
+from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consistency, NormalApproximation
 from caltest.nulls.base import *
-from caltest.nulls.clusters import *
-from caltest.nulls.moments import *
-from caltest.nulls.times import *
+from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
+from caltest.nulls.moments import ConditionalMoments
+from caltest.nulls.times import EventSigns
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
