@@ -138,6 +138,15 @@ def slices_that_nobody_named(rng, wrong):
     return caltest.audit(p, label, features=people, materiality=0.05, n_resamples=199, rng=1).pvalue
 
 
+@recipe("docs/recipes.md", "docs/audit.md", sets=AUDITS)
+def grades_that_promise_at_most(rng, wrong):
+    grade = rng.integers(0, 3, 900)
+    stated = np.array([0.02, 0.05, 0.2])[grade]
+    happened = (rng.random(900) < np.where((grade == 2) & wrong, 0.4, stated)).astype(int)
+    limit = {"too_low": 0, "too_high": None}
+    return audited(stated, happened, groups={"grade": grade}, materiality=limit, statistics="citl")
+
+
 @recipe("docs/audit.md", sets=AUDITS)
 def one_confidence_and_topics(rng, wrong):
     confidence, topic = rng.beta(5, 2, 400), rng.choice(["history", "law"], 400)
