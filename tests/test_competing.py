@@ -141,6 +141,8 @@ def test_wrong_causes_are_named():
         caltest.audit(predicted, (time, np.where(cause == "death", "stroke", cause)))
     with pytest.raises(InputError, match="event holds nan"):
         caltest.audit(predicted, (time, np.where(cause == "death", None, cause)))
+    with pytest.raises(InputError, match="such as 'until:365'"):
+        caltest.compare({"a": predicted, "b": predicted}, (time, cause), lens=LENSES[0])
     with pytest.raises(InputError, match="did you mean 'relapse'"):
         caltest.audit(predicted, (time, cause), lenses=["cause:relaps/until:1"])
 

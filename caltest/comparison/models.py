@@ -422,7 +422,7 @@ def compare(
     outcomes, through = None, found_lens
     if isinstance(rows.law, Survival):
         found_lens = through or find_lens(lenses_of_times(rows.law)[-1])
-        if not isinstance(found_lens, Until):
+        if not isinstance(found_lens, Until) or found_lens.cause:
             raise InputError("times are compared at a horizon; give a lens such as 'until:365'.")
         through = None
     elif isinstance(rows.law, Predictive):
