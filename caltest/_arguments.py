@@ -182,6 +182,12 @@ def path(name: str, value: object) -> str:
     return found
 
 
+def paths(name: str, value: object) -> Any:
+    """Return the path of a file, or those of several."""
+    several = isinstance(value, list | tuple) and value
+    return [path(name, each) for each in several] if several else path(name, value)
+
+
 def texts_by_name(name: str, value: object) -> Any:
     """Return texts by name, as they are."""
     if not isinstance(value, Mapping) or {type(x) for pair in value.items() for x in pair} - {str}:
@@ -293,6 +299,7 @@ KINDS: dict[str, Kind] = {
     "n_jobs": jobs,
     "n_resamples": count_of_draws,
     "path": path,
+    "skip_missing": flag,
     "progress": flag,
     "rank": positive_integer,
     "rounding": step,

@@ -29,8 +29,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _SHARED = """
-FILE Any typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such as
-    'part-*.parquet'; also s3:// and other URLs. A column of probabilities per class, and one of labels.
+FILE Any… typed  CSV, Parquet, Arrow, JSON lines, NPZ or NPY, a directory of tables, or a pattern such
+    as 'part-*.parquet'; also s3:// and other URLs. A column of probabilities per class, and one of
+    labels. Or logs, also several, of lm-evaluation-harness or inspect.
 label COL  The column of labels, or of outcomes that are numbers.
     [default: label, y, y_true, target or class | found by its name]
 columns COLS  The columns of probabilities, separated by commas.
@@ -54,6 +55,8 @@ follow-up COL  The column of the time until which a row was followed, or would h
 time-unit TEXT harmless  The unit of times, such as days: results then state a 365-day risk.
 interpolation NAME  Between two times of the curves: linear, or step where events come at these times
     only. [default: by when events came]
+scale TEXT  What probabilities are out of, 100 for percent; or words, of labels too, low=0.3,good=1.
+skip-missing -  Leave out, and count, rows without a prediction or an outcome, such as refusals.
 logits -  The columns hold logits: their softmax is taken; of a single one, the logistic function.
 group COL…  A column of groups, for caltest audit; ignored here. Give it once for each column.
 feature/features COL…  A column known before the outcome, in which errors are searched for where nobody
@@ -83,7 +86,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 
 _TEXTS = {
     "audit": """
-FILE label columns mean sd variance quantiles members truth where
+FILE label columns scale skip-missing mean sd variance quantiles members truth where
 time survival-at incidence follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
 feature features weights clusters blocks sampling-rate intersections
@@ -117,7 +120,7 @@ jobs/n_jobs INT harmless  Cores to use; -1 is all of them. [default: -1]
 example
 """,
     "test": """
-FILE label columns mean sd variance quantiles members truth where time event
+FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
 survival-at incidence follow-up interpolation logits group feature features weights clusters blocks
 sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
@@ -138,13 +141,13 @@ resamples/n_resamples INT =999  Simulated label sets, where the null needs them.
 seed verbose json jobs example
 """,
     "estimate": """
-FILE label columns mean sd variance quantiles members truth where time event
+FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
 survival-at incidence follow-up interpolation logits group weights clusters blocks sampling-rate
 statistic NAME =skce_uq  What is computed: see caltest list statistics.
 lens json jobs example
 """,
     "estimate-error": """
-FILE label columns logits group lens
+FILE label columns scale logits group lens
 functions NAMES =all  Estimators, separated by commas, see caltest list functions; all: those that suit.
 pvalue NAME =held_out  held_out: from the test rows, exact; or none.
 resamples/n_resamples INT  Draws of labels. [default: 999]
@@ -156,7 +159,7 @@ seed json jobs example
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
     P(class 1) for each model (--columns before,after).
-label columns mean sd variance quantiles members truth where
+label columns scale mean sd variance quantiles members truth where
 time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows, for errors in groups too; once for each column.
 weights clusters blocks sampling-rate
@@ -168,13 +171,13 @@ json plot
 example NAME  Bundled predictions instead of files: digits, by all models.
 """,
     "bounds": """
-FILE label columns logits group lens
+FILE label columns scale logits group lens
 confidence FLOAT =0.95  Confidence for all statements of one kind at once.
 resamples/n_resamples INT  Simulated label sets. [default: 499, more if there are many bounds]
 seed json plot jobs example
 """,
     "power": """
-FILE label columns logits group weights
+FILE label columns scale logits group weights
 n INT…  Rows of a data set; give it once for each size. [default: find how many are needed]
 sample-size -  Find how many rows one test needs to find the assumed error with the wanted power, as
     without --n. (How many show that errors are within a limit is another question, of caltest plan.)
@@ -208,7 +211,7 @@ materiality-low materiality-high alpha resamples seed report markdown json junit
     "monitor": """
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
-label columns mean sd variance quantiles members
+label columns scale skip-missing mean sd variance quantiles members
 time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
 clusters
@@ -230,7 +233,7 @@ report FILE  Also write a page with the path of the evidence: one .html file.
 json plot
 """,
     "plan": """
-FILE label columns logits
+FILE label columns scale logits
 group COL…  A column whose values will group the rows; give it once for each column.
 weights clusters blocks intersections materiality materiality-low materiality-high materiality-ratio
 n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
@@ -246,8 +249,8 @@ min-rows json example
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at incidence follow-up interpolation time-unit logits group feature features weights "
-    "clusters blocks sampling-rate id batch monitor:date example",
+    "survival-at incidence follow-up interpolation time-unit scale skip-missing logits group feature "
+    "features weights clusters blocks sampling-rate id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

@@ -17,6 +17,7 @@ READ = {
     "survival-at": ('["365=s365"]', ("365=s365",)), "incidence": ('"cif_*"', "cif_*"),
     "interpolation": ('"step"', "step"), "follow-up": ('"end"', "end"), "members": ('"run_"', "run_"),
     "where": ('["target=rain"]', ("target=rain",)), "logits": ("true", True),
+    "scale": ("100", "100"), "skip-missing": ("true", True),
     "group": ('["region", "age"]', ("region", "age")), "weights": ('"w"', "w"),
     "feature": ('"size"', ("size",)), "features": ('"x_*"', ("x_*",)),
     "clusters": ('"patient"', "patient"), "blocks": ('"7d"', "7d"),

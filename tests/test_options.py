@@ -32,7 +32,7 @@ BESIDES = {
     "logits", "group", "weights", "clusters", "blocks",
     "example", "json", "plot", "report", "markdown", "verbose",
     "junit", "title", "date", "fail-on", "config", "jobs",
-    "approximation", "rank", "sample-size",
+    "approximation", "rank", "sample-size", "scale", "skip-missing",
 }  # fmt: skip
 SIDED = ["--materiality-low", "--materiality-high"]  # one argument together
 #: Arguments that only Python has; options that only a command has.

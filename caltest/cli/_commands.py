@@ -339,6 +339,7 @@ def monitor(
         raise InputError(
             f"--id {ids} is about labels that come late; give --label too, and probabilities alone."
         )
+    doubts = list[str]()
     for path in files:
         own = asked.but(FILE=path, clusters=None, group=columns)
         late: dict[str, Any] = {"ids": None, "batch": batch, "date": date}
@@ -352,6 +353,7 @@ def monitor(
         groups = {name: apart[name] for name in named if apart} or None
         if date_column is not None and apart:
             late["date"] = apart[date_column]
+        doubts += [f"{called(path)}: {each}" for each in getattr(predicted, "doubts", ())]
         try:
             if column is not None:
                 watch.keep_column(column)
@@ -362,8 +364,10 @@ def monitor(
     found = watch.state
     status = out.REJECTED if found.alarm else out.NOT_REJECTED
     verdict = ("Alarm", "found") if found.alarm else ("No alarm", "not found")
-    text = f"{found.summary().rstrip()}\n\n{verdict[0]} (exit status {status})."
+    told = "".join(f"In doubt: {line(each)}\n" for each in doubts)
+    text = f"{told}{found.summary().rstrip()}\n\n{verdict[0]} (exit status {status})."
     data = {"state": str(state), "files": [str(path) for path in files], **found.to_dict()}
+    data |= {"premises": doubts} if doubts else {}
     return Found(data, text, found.plot, status, found, verdict)
 
 
@@ -405,7 +409,7 @@ def audit(
     audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
     file, example = asked["FILE"], asked["example"]
-    told["title"] = str(example if file is None else Path(file).name) if title is None else title
+    told["title"] = str(example if file is None else called(file)) if title is None else title
     told["command"] = command_line("audit", file, {**asked.given, "seed": audit.seed})
     return _reported(asked, audit, fail_on=fail_on, **told)
 

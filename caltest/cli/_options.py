@@ -12,6 +12,7 @@ import csv
 import inspect
 import json
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -204,10 +205,11 @@ STATED = ("mean", "sd", "variance", "quantiles", "members")
 _OF_TIMES = ("survival-at", "incidence", "follow-up", "interpolation")
 _OF_FILES = (
     *("label", "columns", "group", "feature", "features", "weights", "clusters", "blocks", "logits"),
-    *("truth", "where", "time"),
+    *("truth", "where", "time", "scale", "skip-missing"),
     *(*STATED, *_OF_TIMES),
 )
-_WHOLE = ("example", "truth", "where", "time", "feature", "features")  # with which all is read at once
+#: With which all is read at once.
+_WHOLE = ("example", "truth", "where", "time", "feature", "features", "skip-missing")
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_FILES)
 _How = Literal["read", "read_with_groups", "read_late", "scan"]
@@ -274,7 +276,7 @@ class Input:
     def rows_or_file(self, rounding: float | None = None) -> tuple[Any, Any]:
         """Return predictions and labels, or a file that can be read a block at a time, and None."""
         whole = any(self[name] is not None for name in _WHOLE)
-        archived = str(self["FILE"]).partition("?")[0].lower().endswith(".npz")
+        archived = re.search(r"^\(|samples_|\.(npz|json)(?!\w)", str(self["FILE"]).lower())
         if not (whole or archived or self["FILE"] is None):
             return self.read("scan"), None
         sample = self.sample() if rounding is None else self.read("read", rounding=rounding)
@@ -285,7 +287,7 @@ class Input:
         if self["example"] is not None:
             return self.sample(), None, None
         sample, frame = self.read("read_with_groups", **how)
-        return sample, frame if self["group"] else None, frame.attrs.get("event")
+        return sample, frame if len(frame.columns) else None, frame.attrs.get("event")
 
     def check_example(self, files: object) -> None:
         """Raise if there are files beside an example, or options about their columns."""
@@ -320,7 +322,11 @@ class Input:
             more["where"] = _pairs(self["where"], "--where", "column", wanted, of=str)
         label = self["label"] if self["time"] is None else self["time"]
         columns, groups = self.stated, self["group"] or ()
-        more["logits"] = bool(self["logits"])
+        if (scale := self["scale"]) is not None:
+            words, wanted = column_names(scale), "100 for percent, or words, as in low=0.3,high=0.9"
+            number = attempt(partial(float, scale))
+            more["scale"] = number or _pairs(words, "--scale", "word", wanted)
+        more |= {"logits": bool(self["logits"]), "skip_missing": bool(self["skip-missing"])}
         if features := (*(self["feature"] or ()), *(self["features"] or ())):
             more["features"] = features
         return getattr(reading, how)(file, label, columns=columns, groups=groups, **more)
@@ -428,6 +434,9 @@ def _given(known: Mapping[str, Option], typed: Mapping[str, Any]) -> tuple[Confi
         config = load_config(given.get("config"), options)
         config = replace(config, values={n: v for n, v in config.values.items() if n not in given})
     given |= config.values
-    sources = [given.get("FILE"), given.get("STATE"), config.path, *given.get("FILES", ())]
+    files = given.get("FILE", ())
+    if len(files) == 1:
+        (given["FILE"],) = files
+    sources = [*files, given.get("STATE"), config.path, *given.get("FILES", ())]
     out.check_outputs({f"--{each}": given[each] for each in _written(known) if each in given}, sources)
     return config, given

@@ -233,7 +233,7 @@ class StoredTable(Stored):
         if table.num_rows != self.n_samples:
             raise self._changed()
         with paths.placed(self.row):
-            return replace(self.columns.content(table), place=self.row)
+            return self.columns.content(table, self.row)
 
 
 def _some(names: Iterable[str], schema: Any) -> Any:

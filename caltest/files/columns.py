@@ -26,14 +26,14 @@ from caltest.data.containers import NamedArray, cells_of, check_distinct, listed
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights, described, in_blocks
 from caltest.data.sample import counted_as
-from caltest.exceptions import Argument, InputError, Phrase, Row
+from caltest.exceptions import Argument, InputError, Phrase, Premise, Row
 from caltest.files.paths import placed
 from caltest.laws.base import Predictive, finite_table
 from caltest.laws.classes import read_only
 from caltest.laws.gaussian import Normal
 from caltest.laws.objects import stepwise, upwards
 from caltest.laws.quantiles import level_called
-from caltest.spelling import is_number
+from caltest.spelling import is_missing, is_number
 
 # ------------------------------------------------------------------ what states numbers
 
@@ -225,12 +225,23 @@ _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _LABEL = Argument("label", ...)
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
+_SHARE, _WHOLE = Number(0.0, 1.0, "[]"), Number(0.0, 1e6, "(]", "give 100 for percent")
+
+
+def scale(name: str, value: Any) -> Any:
+    """Return what stated probabilities are out of; or by word the probability, NaN for a refusal."""
+    if not isinstance(value, Mapping):
+        return _WHOLE(name, value)
+    read = {str(word).strip().casefold(): float(number) for word, number in value.items()}
+    return {w: x if np.isnan(x) else _SHARE(f"{name} of {quoted(w)}", x) for w, x in read.items()}
+
+
 _OR_GROUP = "--columns, or say what it is, with --group or --clusters"
 _NO_OUTCOMES = Phrase("name outcomes that are numbers, or give probabilities if they are classes")
 COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
 
 
-@options(weights=name_or_place, clusters=name_or_place, needs_labels=flag)
+@options(weights=name_or_place, clusters=name_or_place, needs_labels=flag, scale=scale)
 class Roles:
     """Which columns are what, as the user says: None where they are to be found; one name is one."""
 
@@ -244,6 +255,8 @@ class Roles:
     needs_labels: bool = True
     numbers: NumberColumns | None = None  # what the columns state, if not probabilities
     features: Any = ()  # names, or patterns; they may be groups too
+    scale: Any = None  # what probabilities are out of, or those of words
+    skip_missing: bool = False  # whether rows without a prediction or an outcome are left out
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -264,6 +277,23 @@ class Roles:
     def clustered(self, cells: list[Any]) -> list[Any]:
         """Return the cells of the column of clusters, or in which blocks of time they are."""
         return cells if self.blocks is None else in_blocks(cells, self.blocks)
+
+    def tells(self, cell: Any) -> bool:
+        """Say whether text is to be read as probabilities, for what this cell of it holds."""
+        return self.scale is not None or (isinstance(cell, str) and ("%" in cell or is_missing(cell)))
+
+    def stated(self, cell: Any) -> Any:
+        """Return the probability that a cell states, NaN for none; or the cell, if it cannot be read.
+
+        >>> [Roles(None, scale={"high": 0.9}).stated(cell) for cell in ("High ", "85%", "NA", "maybe")]
+        [0.9, 0.85, nan, 'maybe']
+        """
+        words, text = self.scale, "" if cell is None else str(cell).strip().casefold()
+        words, whole = (words, 1.0) if isinstance(words, Mapping) else ({}, words or 1.0)
+        if text in words or is_missing(text):
+            return words.get(text, np.nan)
+        number = text.removesuffix("%")
+        return float(number) / (whole if number == text else 100.0) if is_number(number) else cell
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
@@ -418,18 +448,54 @@ class Columns:
                 if dtype == nw.String:
                     raise _not_numbers(name, load(name), dtype, Phrase("give weights that are numbers"))
             elif not (dtype.is_float() or dtype.is_integer() or (name == event and dtype in words)):
-                alone = "name one that holds the predicted probabilities"
+                alone = f"name one of probabilities, or say what words are: {Argument('scale', ...)}"
                 one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
                 do = one if given else advice
                 if self.roles.numbers is not None:
                     do = _NO_OUTCOMES if name == self.label else Phrase("name columns of numbers")
-                raise _not_numbers(name, load(name), dtype, do)
+                cells = load(name)
+                if self.roles.numbers is None and any(map(self.roles.tells, cells)):
+                    cells = list(map(self.roles.stated, cells))
+                if dtype != nw.String or any(isinstance(cell, str) for cell in cells):
+                    raise _not_numbers(name, cells, dtype, do)
             if not given and dtype.is_integer() and _INDEX.fullmatch(name.lower()):
                 text = "column {column} looks like a row index, not a probability; {do}."
                 raise InputError(text, column=quoted(name), do=advice)
 
-    def content(self, table: Any) -> Content:
-        """Return what is in a table of Arrow, or in a part of its rows."""
+    def _as_numbers(self, table: Any) -> Any:
+        """Return a table with numbers for what is stated in percent, in words or of another scale."""
+        import pyarrow as pa
+
+        of = self.roles.scale
+        outcomes = [self.label] if isinstance(of, Mapping) and self.label else []
+        for name in (*self.probs, *outcomes) if self.roles.numbers is None else ():
+            if pa.types.is_string(table.schema.field(name).type) or isinstance(of, float):
+                values = list(map(self.roles.stated, table.column(name).to_pylist()))
+                if not any(isinstance(each, str) for each in values):  # else labels are names
+                    own = pa.array(values, pa.float64(), from_pandas=True)
+                    table = table.set_column(table.column_names.index(name), name, own)
+        return table
+
+    def _lacking(self, table: Any) -> tuple[Any, str]:
+        """Say which rows lack a prediction or an outcome, and how many lack which."""
+        skip, rows = self.roles.skip_missing, table.num_rows
+        needed = (*(self.probs if self.roles.numbers is None else ()), self.label)
+        columns = {name: table.column(name) for name in needed if name is not None}
+        some = [name for name, each in columns.items() if skip or each.null_count]
+        gone = np.array([columns[name].is_null(nan_is_null=skip) for name in some]).reshape(-1, rows)
+        whose = " or no ".join(quoted(some[k]) for k in np.flatnonzero(gone.any(axis=1)))
+        lacks = gone.any(axis=0)
+        return lacks, whose and f"{lacks.sum():,} of {rows:,} rows have no {whose}"
+
+    def content(self, table: Any, row: Callable[[int], object] = Row) -> Content:
+        """Return what is in a table of Arrow, or in a part of its rows, which are called ``row``."""
+        table = self._as_numbers(table)
+        lacks, told = self._lacking(table)
+        kept, doubts = np.arange(len(lacks)), list[Premise]()
+        if told and self.roles.skip_missing:
+            table, kept = table.filter(~lacks), kept[~lacks]
+            do = "read all numbers as those of the others"
+            doubts.append(Premise("complete rows", f"{told}, and were left out", do))
         frame: Any = nw.from_native(table, eager_only=True)
         roles, where, labels = self.roles, listed(self.probs), None
         groups = {name: cells_in(frame.get_column(name), name) for name in roles.groups}
@@ -445,8 +511,11 @@ class Columns:
             each = ((name, frame.get_column(name)) for name in self.numeric)
             probs = {k: (x if x.dtype == nw.String else x.cast(nw.Float64)).to_numpy() for k, x in each}
             labels = probs.get(self.label)
+        if told:
+            origin += f"; {told}, which {Argument('skip_missing', True)} leaves out"
         features = {name: frame.get_column(name) for name in roles.features}
-        return Content(roles, probs, labels, groups, self.notes, origin, weights, features=features)
+        own = (roles, probs, labels, groups, self.notes, origin, weights)
+        return Content(*own, lambda number: row(int(kept[number])), features, tuple(doubts))
 
     def _floats(self, table: Any) -> NamedArray | None:
         """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
@@ -470,6 +539,7 @@ class Content:
     weights: Any = None
     place: Callable[[int], object] = Row  # what messages call a row
     features: Mapping[str, Any] | None = None
+    doubts: tuple[Premise, ...] = ()
 
     @property
     def event(self) -> str | None:
@@ -523,7 +593,8 @@ class Content:
         return self.roles.numbers.sample(self.probs, self.labels, self.weights, part=block)
 
     def _noting(self, found: Rows) -> Rows:
-        found = replace(found, notes=(*found.notes, *self.notes))
+        own: Any = {name: (*getattr(found, name), *getattr(self, name)) for name in ("notes", "doubts")}
+        found = replace(found, **own)
         return described(found, self.features or None, found.n_samples)
 
     @contextmanager
@@ -576,8 +647,6 @@ def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase)
     others, do = " (nor are the other rows)" * (len(cells) > 1), advice
     if "," in text and is_number(text.replace(",", ".")):
         others, do = "", Phrase("write decimals with a point")
-    elif text.strip().endswith("%") and is_number(text.strip().removesuffix("%")):
-        others, do = "", Phrase("write probabilities as fractions of 1, without a percent sign")
     elif len(culprits) < len(cells):
         others = f", in {len(culprits)} of {len(cells)} rows"
         do = Phrase("leave these rows out, or {advice}", {"advice": advice})

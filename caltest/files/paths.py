@@ -145,7 +145,7 @@ def entries(place: Place) -> list[Place]:
     return sorted((each for each in found if each.name[0] not in "._"), key=lambda e: str(e).split("/"))
 
 
-def called(path: str | Path | Remote) -> str:
+def called(path: Any) -> str:
     """Return what messages call a file: its name, the middle left out if it is long.
 
     Examples
@@ -153,6 +153,8 @@ def called(path: str | Path | Remote) -> str:
     >>> called("data/weather.csv"), called(Path(".")), len(called("a" * 300 + ".csv"))
     ('weather.csv', '.', 80)
     """
+    if isinstance(path, list | tuple):
+        return f"{called(path[0])} and {len(path) - 1} more"
     name = Path(str(path)).name or str(path) or "''"
     return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 21]}…{name[-20:]}"
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
+from caltest._arguments import paths as paths_of
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import check_distinct, is_framed, listed, read_table
@@ -21,6 +22,7 @@ from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
 from caltest.files.formats import FORMATS, check_array, column_of_labels, read_npy, read_npz
+from caltest.files.logs import log_files, read_logs
 from caltest.files.paths import Place
 from caltest.spelling import is_missing, is_number, spelled
 
@@ -30,9 +32,9 @@ if TYPE_CHECKING:
 _ARRAYS = {".npz": read_npz, ".npy": read_npy}
 
 
-@arguments(where=texts_by_name, truth=path_of)
+@arguments(path=paths_of, where=texts_by_name, truth=path_of)
 def read(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     label: str | int | None = None,
     *,
     columns: Sequence[str] | Mapping[str, Any] | None = None,
@@ -43,6 +45,8 @@ def read(
     blocks: str | None = None,
     rounding: float | None = None,
     logits: bool = False,
+    scale: float | Mapping[str, float] | None = None,
+    skip_missing: bool = False,
     truth: str | Path | None = None,
     where: Mapping[str, str] | None = None,
 ) -> Sample:
@@ -57,6 +61,10 @@ def read(
         names. URLs that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. It has one
         column of labels, and its other columns are probabilities, named after the classes; a single
         one is P(class 1).
+        Or the log of a language model, or several in a list: ``samples_*.jsonl`` of
+        lm-evaluation-harness, whose log-likelihoods of choices become probabilities, or JSON of
+        inspect, with a field ``confidence`` and marks C and I. Their subject, task or model are the
+        groups, and questions that come more than once the clusters, unless others are named.
         Or ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
         and optionally ``classes``. Or ``.npy``: one array with a column of labels.
     label
@@ -90,6 +98,13 @@ def read(
     rounding, logits
         As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
         name.
+    scale
+        What stated probabilities are out of, 100 for percent; or what words stand for,
+        ``{"low": 0.3, "high": 0.9}``, those of labels too, ``{"good": 1, "bad": 0}``, and NaN for a
+        word that is no answer. A percent sign needs no scale. Default None: they are fractions of 1.
+    skip_missing
+        Whether rows without a prediction or an outcome, such as refusals, are left out, and counted
+        among the premises in doubt. Default False: they are refused.
     truth
         If the file is the long table of a forecast hub, with the columns ``output_type``,
         ``output_type_id`` and ``value`` (hubverse): the table of what was observed. A row of the
@@ -125,12 +140,13 @@ def read(
     """
     with paths.named(paths.called(path)):
         roles = Roles(label, columns, groups, weights, clusters, blocks, logits, features=features)
+        roles = replace(roles, scale=scale, skip_missing=skip_missing)
         return _content(path, roles, truth, where).checked(rounding=rounding)
 
 
-@arguments(part=flag, where=texts_by_name, truth=path_of)
+@arguments(path=paths_of, part=flag, where=texts_by_name, truth=path_of)
 def read_with_groups(
-    path: str | Path,
+    path: str | Path | Sequence[str | Path],
     label: str | int | None = None,
     *,
     groups: Sequence[str] = (),
@@ -146,8 +162,8 @@ def read_with_groups(
     Parameters
     ----------
     path, label, rounding, truth, where, **options
-        As in :func:`read`: ``columns``, ``features``, ``weights``, ``clusters``, ``blocks`` and
-        ``logits`` too.
+        As in :func:`read`: ``columns``, ``features``, ``weights``, ``clusters``, ``blocks``,
+        ``logits``, ``scale`` and ``skip_missing`` too.
     groups
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         hold no probabilities. Default none.
@@ -194,7 +210,8 @@ def read_with_groups(
     import pandas as pd
 
     asked = (groups,) if isinstance(groups, str) else groups
-    columns = {name: pd.Series(content.groups[name], dtype=object) for name in asked}
+    shown = [name for name in content.groups if name in asked or name != content.roles.clusters]
+    columns = {name: pd.Series(content.groups[name], dtype=object) for name in shown}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
     if content.event is not None:
         frame.attrs["event"] = content.event
@@ -228,13 +245,19 @@ def _whole(cell: str | None) -> Any:
     return int(float(cell)) if cell and re.fullmatch(r"\d{1,9}(\.0*)?", cell) else cell or None
 
 
-def _content(path: str | Path, roles: Roles, truth: Any = None, where: Any = None) -> Content:
+def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> Content:
     """Read all that is asked for, by the suffix of the file."""
     if truth is not None:
         return _hub(path, truth, where or {}, roles)
     if where is not None:
         text = "{where} picks rows of a hub's long table; give its {truth} too."
         raise InputError(text, where=Argument("where"), truth=Argument("truth"))
+    if files := log_files(path):
+        return read_logs(files, roles)
+    if isinstance(path, list | tuple):
+        raise InputError(
+            "these are several files, and no logs; give a directory of them, or a pattern."
+        )
     place = paths.located(path)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()
@@ -315,8 +338,9 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
     """
     with paths.named(paths.called(path)):
         roles, place = Roles(label, **options), paths.located(path)
-        if roles.features:
-            raise InputError(f"{Argument('features')} are known of all rows or none; {READ_WHOLE}.")
+        if roles.features or roles.skip_missing:
+            what = Argument("features" if roles.features else "skip_missing")
+            raise InputError(f"{what} are known of all rows or none; {READ_WHOLE}.")
         if _is_table(place) or place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:
