@@ -437,7 +437,9 @@ def test_text_that_seems_to_hold_rows_and_is_not_read_is_noted(tmp_path):
 def test_one_bad_cell_is_told_with_its_row(tmp_path, cell, columns):
     (tmp_path / "a.csv").write_text(f"cat,dog,y\n.5,.5,0\n{cell},.5,1\n.5,.5,1\n")
     said = refused(read, tmp_path / "a.csv", columns=columns)
-    assert re.search("column 'cat' holds '.*' .*at row 1 .* not a number, in 1 of 3 rows", said)
+    number = "column 'cat' holds '.*' .*at row 1 .* not a number, in 1 of 3 rows"
+    missing = "missing values, the first in row 1 .*; 1 of 3 rows have no 'cat', which"
+    assert re.search(missing if cell == "nan" else number, said)
     assert len(said) < 350
 
 
