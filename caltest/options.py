@@ -43,6 +43,15 @@ quantiles COLS  If quantiles of a number were predicted: their columns and level
     or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
 members PREFIX  If members of an ensemble, or draws, were predicted: what their columns are called
     before the number, sample_ for sample_0 and others.
+sets PREFIX  If prediction sets were predicted: what columns of 1 and 0 are called before the class, in_
+    for in_cat and others; or the one column of lists, such as cat|dog. With --level.
+lower COL  If intervals were predicted: the column of lower ends; with --upper and --level.
+upper COL  The column of their upper ends.
+level LEVEL  How often sets or intervals claim to hold the outcome: 0.9, or a column.
+claims NAMES  What they claim besides coverage of all rows: size, class, groups, features, separated by
+    commas. [default: nothing; the others are shown, and enter neither p nor verdict]
+calibration-rows INT  Rows by which a split conformal method set its threshold: p allows for their
+    chance. [default: coverage of these very sets is tested]
 truth PATH  If FILE is the long table of a forecast hub: that of what was observed, with the tasks too.
 where COL=VALUE…  Which rows of such a table are read: output_type=quantile; once for each column.
 time COL  If times until an event were predicted: the column of those seen; with --event, --survival-at.
@@ -87,6 +96,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where
+sets lower upper level claims calibration-rows
 time survival-at incidence follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
 feature features weights clusters blocks sampling-rate intersections
@@ -121,6 +131,7 @@ example
 """,
     "test": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
+sets lower upper level claims calibration-rows
 survival-at incidence follow-up interpolation logits group feature features weights clusters blocks
 sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
@@ -248,9 +259,10 @@ min-rows json example
 
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
-    "Input": "FILE FILES STATE label columns mean sd variance quantiles members truth where time event "
-    "survival-at incidence follow-up interpolation time-unit scale skip-missing logits group feature "
-    "features weights clusters blocks sampling-rate id batch monitor:date example",
+    "Input": "FILE FILES STATE label columns mean sd variance quantiles members sets lower upper "
+    "level claims calibration-rows truth where time event survival-at incidence follow-up "
+    "interpolation time-unit scale skip-missing logits group feature features weights clusters blocks "
+    "sampling-rate id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

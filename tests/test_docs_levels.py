@@ -17,7 +17,15 @@ from scipy.special import ndtr, softmax
 from scipy.stats import binom
 
 import caltest
-from caltest.predictive import Distribution, GaussianPredictions, Members, Normal, Quantiles, Survival
+from caltest.predictive import (
+    Distribution,
+    GaussianPredictions,
+    Members,
+    Normal,
+    Quantiles,
+    Sets,
+    Survival,
+)
 
 pytestmark = pytest.mark.level
 
@@ -418,6 +426,24 @@ def conformal_intervals_in_groups(rng, wrong):
     outcome = np.where(wrong & (groups["site"] == "b"), mean + 2 * (outcome - mean), outcome)
     law = Quantiles([0.05, 0.95], scipy.stats.norm(mean[:, None], 10.0).ppf([0.05, 0.95]))
     return audited(law, outcome, lenses="interval:0.9", groups=groups, materiality=0.05)
+
+
+@recipe("docs/sets.md", sets=AUDITS, power=0.8)
+def coverage_of_sets(rng, wrong):
+    """Wrong sets hold fewer outcomes of one class; coverage of classes is claimed."""
+    label = rng.integers(0, 3, 600)
+    held = rng.random(600) < np.where((label == 2) & wrong, 0.75, 0.9)
+    members = np.eye(3, dtype=bool)[np.where(held, label, (label + 1) % 3)]
+    sets = Sets(members, 0.9, claims=["class"])
+    return audited(sets, label)
+
+
+@recipe("docs/sets.md", sets=AUDITS)
+def one_calibration_set(rng, wrong):
+    """Split conformal sets: given 200 calibration rows coverage is a draw from a beta law."""
+    held = rng.random(800) < rng.beta(181, 20) - 0.12 * wrong
+    members = np.eye(2, dtype=bool)[np.where(held, 1, 0)]
+    return pvalue_of(Sets(members, 0.9, calibration_rows=200), np.ones(800, int))
 
 
 @recipe("docs/numbers.md")

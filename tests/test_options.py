@@ -30,6 +30,7 @@ BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
     "truth", "where", "time", "event", "survival-at", "incidence", "follow-up", "interpolation",
     "logits", "group", "weights", "clusters", "blocks",
+    "sets", "lower", "upper", "level", "claims", "calibration-rows",
     "example", "json", "plot", "report", "markdown", "verbose",
     "junit", "title", "date", "fail-on", "config", "jobs",
     "approximation", "rank", "sample-size", "scale", "skip-missing",

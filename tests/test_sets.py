@@ -3,7 +3,10 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
+from pages import follow
+from support import command
 
 import caltest
 from caltest.predictive import Sets
@@ -84,8 +87,6 @@ def test_a_test_ranks_the_count() -> None:
 
 @pytest.mark.parametrize("shape", ["bool", "0/1", "MAPIE", "lists", "frame", "names"])
 def test_sets_of_all_forms_are_the_same(shape: str) -> None:
-    import pandas as pd
-
     names = np.array(["ant", "bee", "cat", "dog", "eel"])
     frame = pd.DataFrame(MEMBERS, columns=names)
     lists = [np.flatnonzero(row).tolist() for row in MEMBERS]
@@ -200,3 +201,50 @@ _WRONG = {
 def test_what_is_wrong_is_said(said: str) -> None:
     with pytest.raises(caltest.InputError, match=said):
         _WRONG[said]()
+
+
+NAMES = np.array(["ant", "bee", "cat", "dog", "eel"])
+HOW = {
+    "columns": ["--sets", "in_", "--level", "0.9"],
+    "words": ["--sets", "words", "--level", "each"],
+    "lists": ["--sets", "lists", "--level", "0.9", "--calibration-rows", "500"],
+    "claims": ["--sets", "in_", "--level", "0.9", "--claims", "size,features", "--feature", "age"],
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("how", HOW)
+def test_files_state_sets(how: str, suffix: str, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(MEMBERS.astype(int), columns=[f"in_{name}" for name in NAMES])
+    table["words"] = ["|".join(NAMES[row]) for row in MEMBERS]
+    table["lists"] = [json.dumps(NAMES[row].tolist()) for row in MEMBERS]
+    table = table.assign(each=LEVEL, label=NAMES[LABELS], age=np.arange(600) % 70, region=LABELS % 2)
+    table.to_csv("sets.csv", index=False) if suffix == "csv" else table.to_parquet("sets.parquet")
+    more = ["--group", "region", "--seed", "1", "--resamples", "99", "--json", "-"]
+    run = command("audit", f"sets.{suffix}", *HOW[how], *more)
+    found = json.loads(run.stdout)
+    assert found["views"][0]["observed"] == COVERED.mean()
+    columns = {each["group"]["conditions"][0]["column"] for each in found["described"]}
+    claimed = {"set size"} if how == "claims" else set()
+    assert columns == {"class", "set size", "region"} - claimed
+    assert found["features"] == (["age"] if how == "claims" else [])
+
+
+def test_files_state_intervals(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    y = np.random.default_rng(3).normal(size=300)
+    low = np.where(y < 0.0, -np.inf, -1.0)
+    pd.DataFrame({"low": low, "high": 1.3, "y": y}).to_csv("ends.csv", index=False)
+    ends = ["--lower", "low", "--upper", "high"]
+    run = command("test", "ends.csv", *ends, "--label", "y", "--level", "0.9", "--seed", "1", "--json")
+    held = (low <= y) & (y <= 1.3)
+    stated = caltest.test(Sets(lower=low, upper=np.full(300, 1.3), level=0.9), y, rng=1)
+    assert json.loads(run.stdout)["pvalue"] == stated.pvalue
+    assert held.mean() < 0.95
+    for options, said in ((ends, "level could not be read"), (ends[:2], "missing, or given twice")):
+        assert said in command("test", "ends.csv", *options, "--label", "y").stderr.replace("\n", " ")
+
+
+def test_the_page_runs() -> None:
+    follow("docs/sets.md")

@@ -201,7 +201,10 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
 # ------------------------------------------------------------------ what is read
 
 #: What states distributions of numbers, in place of columns of probabilities.
-STATED = ("mean", "sd", "variance", "quantiles", "members")
+STATED = (
+    *("mean", "sd", "variance", "quantiles", "members"),
+    *("sets", "lower", "upper", "level", "claims", "calibration-rows"),
+)
 _OF_TIMES = ("survival-at", "incidence", "follow-up", "interpolation")
 _OF_FILES = (
     *("label", "columns", "group", "feature", "features", "weights", "clusters", "blocks", "logits"),
@@ -209,7 +212,10 @@ _OF_FILES = (
     *(*STATED, *_OF_TIMES),
 )
 #: With which all is read at once.
-_WHOLE = ("example", "truth", "where", "time", "feature", "features", "skip-missing")
+_WHOLE = (
+    *("example", "truth", "where", "time", "feature", "features", "skip-missing"),
+    *("sets", "lower"),
+)
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_FILES)
 _How = Literal["read", "read_with_groups", "read_late", "scan"]
@@ -232,7 +238,7 @@ class Input:
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        numbers = {name: self[name] for name in STATED if self[name] is not None}
+        numbers = {x.replace("-", "_"): self[x] for x in STATED if self[x] is not None}
         if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
             curves = "incidence" if self["incidence"] else "survival-at"
             if lacking := [name for name in (curves, "event", "time") if not self[name]]:
@@ -257,6 +263,8 @@ class Input:
                 f"--columns names probabilities of classes, and --{option} is about {of}; give one of "
                 "them."
             )
+        if "claims" in numbers:
+            numbers["claims"] = column_names(numbers["claims"])
         if "=" in numbers.get("quantiles", ""):
             wanted = "columns and their levels, as in low=0.05,high=0.95"
             names = column_names(numbers["quantiles"])

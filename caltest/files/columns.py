@@ -257,10 +257,13 @@ class Roles:
     features: Any = ()  # names, or patterns; they may be groups too
     scale: Any = None  # what probabilities are out of, or those of words
     skip_missing: bool = False  # whether rows without a prediction or an outcome are left out
+    sets: Any = None  # which columns state sets, or ends of intervals, and what they claim
 
     def __post_init__(self) -> None:
         own = vars(self)
-        if isinstance(self.columns, Mapping):
+        if isinstance(self.columns, Mapping) and {"sets", "lower"} & set(self.columns):
+            own["sets"], own["columns"] = self.columns, None
+        elif isinstance(self.columns, Mapping):
             own["numbers"] = NumberColumns(self.columns)
             own["columns"] = own["numbers"].names
         own["columns"] = self.columns and names("columns", self.columns)
@@ -338,7 +341,7 @@ class Roles:
         """
         label = None
         if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):
-            label = self.found(names, lambda some: _chosen_label(some, self.label, kind))
+            label = self.found(names, lambda some: chosen_label(some, self.label, kind))
         prediction = "a probability" if self.numbers is None else "a prediction"
         taken: dict[str | None, str] = dict.fromkeys(self.columns or (), prediction)
         if self.numbers is not None and label in taken:
@@ -374,7 +377,7 @@ def check_there(name: str, names: Collection[str], kind: str, of: str, found: st
         raise InputError(f"there is no {kind} {quoted(name)}{of}{meant}; {found} {listed(names)}.")
 
 
-def _chosen_label(names: Sequence[str], label: str | None, kind: str) -> str:
+def chosen_label(names: Sequence[str], label: str | None, kind: str = "column") -> str:
     """Return the name of the labels: the one given, or the one name that says so."""
     if label is not None:
         check_there(label, names, kind, "")
@@ -584,6 +587,8 @@ class Content:
     def _sample(self, *, block: bool = False, **how: Any) -> Sample:
         """Check predictions and labels alone; ``block``: one of several of a stored table."""
         how["logits"] = self.roles.logits
+        if self.roles.sets is not None:
+            return Sample(Rows(self.probs), self.labels)
         if self.roles.numbers is None:
             return sample(self.probs, self.labels, **how)
         for name in ("rounding", "logits"):

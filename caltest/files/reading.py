@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,17 +15,18 @@ import numpy as np
 from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._arguments import paths as paths_of
-from caltest._visible import quoted
+from caltest._visible import attempt, quoted
 from caltest.data import Rows, Sample, sample
 from caltest.data.containers import check_distinct, is_framed, listed, read_table
 from caltest.data.features import READ_WHOLE
 from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.files import paths
 from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
-from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there
+from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there, chosen_label
 from caltest.files.formats import FORMATS, check_array, column_of_labels, read_npy, read_npz
 from caltest.files.logs import log_files, read_logs
 from caltest.files.paths import Place
+from caltest.laws import Sets
 from caltest.spelling import is_missing, is_number, spelled
 
 if TYPE_CHECKING:
@@ -77,7 +80,11 @@ def read(
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
         ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
         ``{"members": "sample_"}``, all columns called so with a number behind it, members of an
-        ensemble in any order. The label is then the column of outcomes.
+        ensemble in any order. The label is then the column of outcomes. Or what prediction sets have,
+        ``{"sets": "in_", "level": 0.9}``: columns of 1 and 0, "in_cat" for the class cat, or one column
+        of lists such as "cat|dog"; or ``{"lower": …, "upper": …, "level": …}``, ends of intervals. The
+        level may be a column, and "claims" and "calibration_rows" are those of
+        :class:`caltest.predictive.Sets`.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
@@ -259,12 +266,54 @@ def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> C
             "these are several files, and no logs; give a directory of them, or a pattern."
         )
     place = paths.located(path)
+    if roles.sets is not None:
+        return _of_sets(as_texts(place).table().to_pandas(), roles)
     if _is_table(place):
         return stored_table(place, roles, whole=True).content()
     with paths.opened(place, NUMPY) as file:
         if paths.size_of(file) == 0:
             raise InputError("the file is empty; write it again.")
         return _ARRAYS[place.suffix.lower()](file, roles)
+
+
+#: What says whether a class is in a set.
+_BITS: Mapping[str | None, float] = {"1": 1.0, "true": 1.0, "0": 0.0, "false": 0.0}
+
+
+def _of_sets(table: Any, roles: Roles) -> Content:
+    """Read sets or intervals: columns of 1 and 0 called alike, one of lists, or those of ends."""
+    names, of = list(table), dict(roles.sets)
+
+    def column(name: str) -> Any:
+        check_there(name, names, "column", "")
+        return table[name]
+
+    label = roles.found(names, partial(chosen_label, label=roles.label))
+    if (level := of.get("level")) is not None and not isinstance(level, float):
+        of["level"] = float(level) if is_number(level) else _numbers(column(level))
+    if (start := of.pop("sets", None)) is None:
+        of |= {end: _numbers(column(of[end])).to_numpy() for end in ("lower", "upper") if end in of}
+    else:
+        given = {label, roles.weights, level, *roles.groups, *roles.features}
+        own = [name for name in names if name.startswith(start) and name not in given]
+        if own in ([], [start]):
+            of["members"] = [*map(_listed, column(start))]
+        else:
+            of["members"] = table[own].map(lambda cell: _BITS.get(spelled(cell)))
+            of["members"].columns = [name.removeprefix(start) for name in own]
+    weights = None if roles.weights is None else _numbers(column(roles.weights))
+    groups = {name: column(name).tolist() for name in roles.groups}
+    features = {name: column(name).tolist() for name in roles.features}
+    labels = column(label).to_numpy()
+    return Content(roles, Sets(**of), labels, groups, weights=weights, features=features)
+
+
+def _listed(cell: Any) -> Any:
+    """Return the classes of a set: "cat|dog", or a list as JSON has it; None where it is none."""
+    text = cell if isinstance(cell, str) else ""
+    if text.startswith("["):
+        return attempt(lambda: json.loads(text))
+    return [name for name in text.split("|") if name.strip()]
 
 
 def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[Any, Any]:

@@ -220,6 +220,10 @@ class Sets(Shaped):
             raise InputError(_WRONG["few"], argument=argument, rows=rows.min(), level=level)
         return np.stack([rows + 1.0 - left, left])
 
+    def observed(self, outcomes: Outcomes) -> Outcomes:
+        """Return outcomes as they are: it is not known of sets alone what they hold."""
+        return outcomes
+
     def sizes(self, weights: Array) -> SetSizes:
         """Return how large sets are, of rows that count so much."""
         size, share, order = self.size, weights / weights.sum(), np.argsort(self.size, kind="stable")
