@@ -47,7 +47,7 @@ sets PREFIX  If prediction sets were predicted: what columns of 1 and 0 are call
     for in_cat and others; or the one column of lists, such as cat|dog. With --level.
 lower COL  If intervals were predicted: the column of lower ends; with --upper and --level.
 upper COL  The column of their upper ends.
-level LEVEL  How often sets or intervals claim to hold the outcome: 0.9, or a column.
+level TEXT  How often sets or intervals claim to hold the outcome: 0.9, or a column.
 claims NAMES  What they claim besides coverage of all rows: size, class, groups, features, separated by
     commas. [default: nothing; the others are shown, and enter neither p nor verdict]
 calibration-rows INT  Rows by which a split conformal method set its threshold: p allows for their

@@ -249,7 +249,7 @@ def test(
         given = _given(probs, labels, looked, measure, **own, rounding=rounding)
         law = given.whole.rows.law
         if isinstance(law, Covered) and (tolerant or not (exact or law.of.beta is None)):
-            do = "leave null and tolerance out, or give caltest.audit a materiality"
+            do = f"leave null and tolerance out, or give {Argument('caltest.audit')} a limit"
             raise InputError(f"sets claim 'at least', which is tested by draws; {do}.")
         if tolerant:
             refuse_tolerance(given.whole.rows.features)

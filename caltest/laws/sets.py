@@ -267,7 +267,7 @@ class Covered(Classes):
 def refuse_sets(law: Law, why: str) -> None:
     """Raise if whether rows are covered is looked at, of which one side is claimed."""
     if isinstance(law, Covered):
-        raise InputError(f"{why}, and sets claim 'at least'; give them to caltest.audit.")
+        raise InputError(f"{why}, and sets claim 'at least'; audit each of them instead.")
 
 
 @dataclass(frozen=True, eq=False)
