@@ -6,9 +6,11 @@ import re
 
 import numpy as np
 import pytest
+import scipy.stats
 from support import command, sentence, some_fast
 
 import caltest
+from caltest.predictive import Survival
 from caltest.report.summary import first_screen, pictured
 
 HIGH, LOW = {"too_low": None, "too_high": 0.02}, {"too_low": 0.02, "too_high": None}
@@ -88,6 +90,18 @@ def test_an_error_on_the_other_side_is_a_second_fact():
 
 
 @pytest.mark.slow
+def test_what_leads_is_never_said_not_to_matter():
+    """Of confidence that is too high on average, a tenth of a class is too low."""
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet(np.ones(3), 3000)
+    truth = probs**0.6 / (probs**0.6).sum(axis=1, keepdims=True)
+    labels = (rng.random((3000, 1)) > truth.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    found = caltest.audit(probs, labels, materiality={"too_low": 0.03, "too_high": None}, **QUICK)
+    assert (found.verdict, found.story.subject.kind) == ("material", "part")
+    assert not found.story.spared
+
+
+@pytest.mark.slow
 def test_parts_and_groups_are_drawn_with_the_end_that_counts():
     p, y = drawn(0.08)
     found = caltest.audit(p, y, groups={"site": np.where(p > 0.3, "a", "b")}, materiality=HIGH, **QUICK)
@@ -152,6 +166,69 @@ def test_a_limit_of_one_side_on_the_command_line(table):
 )
 def test_what_is_no_limit(limit, told):
     sentence(lambda: caltest.audit([0.5] * 60, [0, 1] * 30, materiality=limit), told)
+
+
+@pytest.mark.slow
+def test_events_of_times_have_one_limit():
+    rng = np.random.default_rng(0)
+    rate, grid = np.exp(rng.normal(-1.0, 0.5, 300)), np.linspace(0.05, 8.0, 80)
+    came, lost = rng.exponential(1.0 / (1.5 * rate)), rng.exponential(3.0, 300)
+    seen = np.empty(300, [("event", bool), ("time", float)])
+    seen["event"], seen["time"] = came <= lost, np.minimum(came, lost)
+    law = Survival(np.exp(-rate[:, None] * grid), times=grid)
+    how = {"lenses": "until:2", "n_resamples": 99, "rng": 1}
+    low, both = (
+        caltest.audit(law, seen, materiality=m, alpha=a, **how) for m, a in ((LOW, 0.05), (0.02, 0.1))
+    )
+    high = caltest.audit(law, seen, materiality=HIGH, **how)
+    assert low.views[0].events.low == both.views[0].events.low
+    assert high.views[0].events.high == both.views[0].events.high
+    assert low.views[0].events.high is high.views[0].events.low is None
+    assert low.verdict == "material"
+    assert " or more) match the number of events" in " ".join(str(low).split())
+    assert "∞" not in str(low)
+    assert caltest.report.to_html(low)
+
+
+# --- at the limit
+
+SETS = 120
+
+
+def share(verdict, limit, errors, rows):
+    """How often the verdict is given, of groups whose probabilities are too high by these errors."""
+    given = 0
+    for seed in range(SETS):
+        rng, group = np.random.default_rng([seed, rows]), np.arange(rows) % len(errors)
+        p = 0.1 + 0.4 * rng.beta(2.0, 3.0, rows)
+        y = (rng.random(rows) < p - np.take(errors, group)).astype(int)
+        options = {"statistics": "citl", "n_resamples": 39, "rng": seed}
+        given += (
+            caltest.audit(p, y, groups={"g": group}, materiality=limit, **options).verdict == verdict
+        )
+    return given
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("rows", [300, 2000])
+@pytest.mark.parametrize(
+    ("verdict", "limit", "errors"),
+    [
+        ("material", HIGH, [0.02, 0.02]),
+        ("material", LOW, [-0.02, -0.02]),
+        ("material", HIGH, [-0.3, 0.0]),
+        ("within", HIGH, [0.02, -0.1]),
+        ("within", LOW, [-0.02, 0.08]),
+    ],
+)
+def test_what_is_just_at_the_limit_is_seldom_beyond_or_within(verdict, limit, errors, rows):
+    assert share(verdict, limit, errors, rows) <= scipy.stats.binom.ppf(1 - 1e-4, SETS, 0.05)
+
+
+@pytest.mark.level
+def test_more_is_found_on_one_side():
+    one, two = (share("material", limit, [0.042, 0.042], 2000) for limit in (HIGH, 0.02))
+    assert one > two
 
 
 # --- monitors

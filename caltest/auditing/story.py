@@ -73,7 +73,7 @@ def tell(audit: Audit) -> Story:
         explains=_explains(audit, subject, every),
         alone=_alone(audit, subject, every),
         striking=_striking(subject),
-        spared=found and _spared(audit),
+        spared=found and not shown and _spared(audit),
         halves=_halves(audit),
         marks={each.sized.id: each for each in every},
     )

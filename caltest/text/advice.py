@@ -148,8 +148,9 @@ def _recalibrate(audit: Audit, facts: Facts) -> str:
     if facts["hazards"] is None:
         return f"{text}{_also(facts)}"
     by, low, high = (number(each, 3) for each in facts["hazards"])
+    ends = f"{low} or more" if high == "∞" else f"{high} or less" if low == "0" else f"{low} to {high}"
     return (
-        f"{text} As estimated, hazards multiplied by {by} ({low} to {high}) match the number of events "
+        f"{text} As estimated, hazards multiplied by {by} ({ends}) match the number of events "
         f"observed.{_also(facts)}"
     )
 

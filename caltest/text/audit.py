@@ -45,6 +45,7 @@ def chip(audit: Audit) -> tuple[str, str]:
         f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
     )
     small = "an error was found; on average it is too small to matter"
+    small = "an error was found; on average none that matters" if audit.limit.only else small
     small = "an error was found on the side that does not matter" if audit.story.spared else small
     fine = "on average; no error was found"
     open_ = "an error was found; whether it is larger is not settled"
@@ -391,10 +392,9 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
     written = sizes.times if sizes.told_as_ratio(view) else sizes.interval
     told = written(view, audit)
-    if lead.kind == "average":
+    if lead.kind == "average" and audit.limit.only is None:
         alone = sizes.between(view.own_low or 0.0, view.own_high or 0.0, view.lens)
-        told = "" if audit.limit.only else f"; allowing for all views at once, {told}"
-        told = f"by itself {alone} ({sizes.own_sure(audit)}){told}"
+        told = f"by itself {alone} ({sizes.own_sure(audit)}); allowing for all views at once, {told}"
     text = f"{text}: {told}."
     return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
 
