@@ -451,16 +451,13 @@ def test_in_clusters_a_guaranteed_finding_has_an_exact_interval(kind):
             options = {"lenses": "quantile:0.5"}
         loose = caltest.audit(p, y, clusters=cluster, **SMALL, **options)
         exact = caltest.audit(p, y, clusters=cluster, guaranteed=True, **SMALL, **options)
+        adjusted = {(each.view.key, each.statistic): each.adjusted for each in loose.checks}
         assert loose.rejected
         assert all(view.exact for view in exact.views)
         assert exact.rejected == large
         assert exact.verdict == ("found" if large else "not found")
         for check in exact.checks:
-            (same,) = (
-                each.adjusted
-                for each in loose.checks
-                if (each.view.key, each.statistic) == (check.view.key, check.statistic)
-            )
+            same = adjusted[check.view.key, check.statistic]
             assert check.adjusted == (same if check.view.side else 1.0)
         assert exact.pvalue == min(each.adjusted_pvalue for each in (*exact.views, *exact.rests))
         assert "guaranteed=True" in exact.call

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from support import binomial_limits, dirichlet, labels_from
+from support import binomial_limits, command, dirichlet, labels_from
 
 import caltest
 from caltest import InputError
@@ -167,10 +167,6 @@ def test_the_words():
 
 
 def test_files(tmp_path):
-    from typer.testing import CliRunner
-
-    from caltest.cli import app
-
     rng = np.random.default_rng(3)
     probs, labels = stated(rng.dirichlet(np.ones(4), 200), 0.05), rng.integers(0, 4, 200)
     table = tmp_path / "rows.csv"
@@ -185,9 +181,9 @@ def test_files(tmp_path):
     assert read.rows.stated == pytest.approx(probs)
     options = ["--seed", "0", "--resamples", "99", "--json", "--jobs", "1", "--rounding", "0.05"]
     for file in (table, arrays):
-        run = CliRunner().invoke(app, ["test", str(file), "--lens", "class:1", *options])
+        run = command("test", file, "--lens", "class:1", *options)
         assert json.loads(run.stdout)["pvalue"] == expected
-    refused = CliRunner().invoke(app, ["test", str(table), *options])
+    refused = command("test", table, *options)
     assert refused.exit_code == 2
     assert "rounding needs a single probability" in refused.output
     assert "give --lens top_label" in refused.output

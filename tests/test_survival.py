@@ -1018,22 +1018,19 @@ def visits(seed, n=600, by=1.0):
 
 
 def test_events_that_all_came_at_times_of_the_curves_make_these_steps():
-    curves, grid, seen = visits(0, 200)
-    found = caltest.test(Survival(curves, grid), seen, n_resamples=199, rng=0)
-    stated = caltest.test(Survival(curves, grid, interpolation="step"), seen, n_resamples=199, rng=0)
+    (curves, grid, seen), quick = visits(0, 200), {"n_resamples": 199, "rng": 0}
+    found = caltest.test(Survival(curves, grid), seen, **quick)
+    stated = caltest.test(Survival(curves, grid, interpolation="step"), seen, **quick)
     assert (found.statistic, found.pvalue) == (stated.statistic, stated.pvalue)
     assert [each for each in found.warnings if "came at times of the curves" in each]
     assert not [each for each in stated.warnings if "came at times of the curves" in each]
-    straight = caltest.test(
-        Survival(curves, grid, interpolation="linear"), seen, n_resamples=199, rng=0
-    )
+    straight = caltest.test(Survival(curves, grid, interpolation="linear"), seen, **quick)
     assert straight.statistic != found.statistic
     time, event = seen
     off = np.where((np.arange(len(time)) == np.flatnonzero(event)[0]), time + 0.01, time)
     assert not Survival(curves, grid).met((off, event))[0].steps
     weights = np.where(off == time, 1.0, 0.0)  # a row that does not count has no say
     assert Survival(curves, grid).met((off, event), weights)[0].steps
-    quick = {"n_resamples": 199, "rng": 0}
     counted = caltest.audit(Survival(curves, grid), (off, event), weights=weights, **quick)
     kept = Survival(curves[weights > 0.0], grid), (time[weights > 0.0], event[weights > 0.0])
     assert counted.pvalue == caltest.audit(*kept, **quick).pvalue
