@@ -242,6 +242,8 @@ def test_files_state_intervals(tmp_path, monkeypatch) -> None:
     stated = caltest.test(Sets(lower=low, upper=np.full(300, 1.3), level=0.9), y, rng=1)
     assert json.loads(run.stdout)["pvalue"] == stated.pvalue
     assert held.mean() < 0.95
+    with pytest.raises(caltest.InputError, match="are of probabilities"):
+        caltest.files.read("ends.csv", "y", columns={"sets": "low", "level": 0.9}, logits=True)
     for options, said in ((ends, "level could not be read"), (ends[:2], "missing, or given twice")):
         assert said in command("test", "ends.csv", *options, "--label", "y").stderr.replace("\n", " ")
 

@@ -108,7 +108,8 @@ def claimed(
 
     Sizes with few rows are taken together; of widths there are fifths.
     """
-    sizes, counts = np.unique(sets.size, return_counts=True)
+    size = sets.size.astype(np.float32)  # in which what differs by rounding is equal
+    sizes, counts = np.unique(size, return_counts=True)
     fewest = min_rows if sets.names else max(min_rows, sets.n_samples // 5)
     first, held = [0], 0
     for k, count in enumerate(counts.tolist()):
@@ -118,7 +119,7 @@ def claimed(
     last = [*(k - 1 for k in first[1:]), len(sizes) - 1]
     name = "set size" if sets.names else "interval width"
     every = {"groups": groups, "features": features}
-    every["size"] = [_in_ranges(name, sets.size, sizes[first], sizes[last])]
+    every["size"] = [_in_ranges(name, size, sizes[first], sizes[last])]
     if sets.names:
         seen, codes = np.unique(sets.codes, return_inverse=True)
         every["class"] = [Grouping("class", tuple(sets.names[k] for k in seen), codes, crosses=False)]

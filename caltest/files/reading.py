@@ -283,6 +283,10 @@ _BITS: Mapping[str | None, float] = {"1": 1.0, "true": 1.0, "0": 0.0, "false": 0
 def _of_sets(table: Any, roles: Roles) -> Content:
     """Read sets or intervals: columns of 1 and 0 called alike, one of lists, or those of ends."""
     names, of = list(table), dict(roles.sets)
+    if roles.skip_missing or roles.scale or roles.logits:
+        raise InputError(
+            "a scale, logits and missing cells are of probabilities; leave these options out."
+        )
 
     def column(name: str) -> Any:
         check_there(name, names, "column", "")
