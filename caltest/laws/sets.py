@@ -40,9 +40,7 @@ _WRONG = {
     "thresholds": "{argument} says how many rows set one threshold, or that of each class; give all.",
     "few": "{argument} is {rows:,.0f}, too few for level {level:g}: such sets hold everything.",
 }
-_REMARK = (
-    "P-values allow for the chance of one calibration set, by a beta law; intervals are of these sets."
-)
+_REMARK = "P-values allow for the chance of one calibration set; intervals are of these very sets."
 
 
 @dataclass(frozen=True)
@@ -128,18 +126,13 @@ class Sets(Shaped):
     ) -> None:
         if [each is None for each in (members, lower, upper)] not in ([0, 1, 1], [1, 0, 0]):
             raise InputError(_WRONG["given"])
-        self.given, self.claims, self.calibration_rows = (
-            members,
-            names("claims", claims),
-            calibration_rows,
-        )
+        self.given, self.calibration_rows = members, calibration_rows
         self.names: Any = column_names(members)  #: Of classes; None for intervals.
         self.listed = isinstance(members, list) and np.asarray(members[:1]).dtype.kind != "b"
         if members is None:
             self.given, ends = lower, (real_array("lower", lower), real_array("upper", upper))
-            table = np.column_stack(ends)
-        else:
-            table = self._of_lists(members) if self.listed else real_array("members", members, _GIVE)
+        own = self._of_lists(members) if self.listed else members
+        table = np.column_stack(ends) if members is None else real_array("members", own, _GIVE)
         shape, table = table.shape, table[..., 0] if table.shape[2:] == (1,) else table
         if table.ndim != 2 or not table.size or (members is None and table.shape[1] != 2):
             raise InputError(_WRONG["shape"], shape=shape)
@@ -156,6 +149,7 @@ class Sets(Shaped):
         if stated.shape not in ((), self._shape):
             raise InputError(_WRONG["level"], shape=stated.shape, n=len(table))
         self.stated = np.broadcast_to(stated, self._shape)
+        self.claims = names("claims", claims)
         for each in self.claims:
             choose("claim", each, dict.fromkeys(CLAIMS))
 
@@ -167,11 +161,12 @@ class Sets(Shaped):
             rows.append([*map(as_spelled, each)] if np.iterable(each) and each != str(each) else [""])
             if len({*rows[-1]} - {""}) < len(rows[-1]):
                 raise InputError(_WRONG["list"], row=row, found=quoted(given))
-            place |= {name: len(place) for name in rows[-1] if name not in place}
-        self.names = tuple(place)
-        return np.array(
-            [[name in each for name in self.names or [""]] for each in map(set, rows)], float
-        )
+            for name in rows[-1]:
+                place.setdefault(name, len(place))
+        self.names, table = tuple(place), np.zeros((len(rows), max(len(place), 1)))
+        for row, cells in enumerate(rows):
+            table[row, [place[name] for name in cells]] = 1.0
+        return table
 
     @property
     def size(self) -> Array:
