@@ -85,6 +85,11 @@ _FEATURES = of_module(
     "features_level.csv", "features_planted.csv", "features_power.csv", "features_real.csv",
     elsewhere=("features_others.csv",),
 )  # fmt: skip
+_PROMISES = of_module(
+    "promises", "limits of one side, prediction sets, forecasts with what is missing: level and power",
+    "3 hours of one core",
+    "promises_sides.csv", "promises_sets.csv", "promises_ragged.csv",
+)  # fmt: skip
 _MEMBERS = of_module(
     "members", "members of ensembles: size, joint power, strata, other packages' tests",
     "16 minutes of one core",
@@ -221,5 +226,6 @@ STUDIES: dict[str, Study] = {
     "audit": _AUDIT,
     "gates": _GATES,
     "features": _FEATURES,
+    "promises": _PROMISES,
     "planning": _PLANNING,
 }
