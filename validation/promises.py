@@ -139,7 +139,8 @@ def sets_of(case: str, rows: int, rng: Rng) -> tuple[Any, Any, dict[str, Any]]:
 CASES = (
     "exact", "exact, claims", "exact, clusters", "exact, 3 points short",
     "exact, 3 points short, claims", "split, 100 rows", "split, 100 rows, known",
-    "split, 500 rows, known", "split, 20000 rows", "split, 20000 rows, size claimed", "split, 500 rows, known, by class",
+    "split, 500 rows, known", "split, 20000 rows", "split, 20000 rows, size claimed",
+    "split, 500 rows, known, by class",
 )  # fmt: skip
 
 
