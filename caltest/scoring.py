@@ -1,4 +1,4 @@
-"""`scorer`: a calibration statistic as scikit-learn's searches and cross-validation take one."""
+"""`scorer`, for scikit-learn's searches and cross-validation, and a metric, as evaluations take one."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from caltest._arguments import anything, arguments
+from caltest._arguments import Whole, anything, arguments
 from caltest._visible import quoted
-from caltest.data.sample import predicted_by
+from caltest.binning import EqualMass, reliability_curve
+from caltest.bounds.intervals import absolute_bounds
+from caltest.data.rows import check_alike
+from caltest.data.sample import predicted_by, whole_sample
 from caltest.exceptions import InputError
-from caltest.lenses import Lens, find_lens
-from caltest.statistics import StatisticLike, find_statistic
-from caltest.testing import estimate
+from caltest.lenses import Lens, find_lens, one_probability
+from caltest.statistics import ECE, StatisticLike, find_statistic
+from caltest.testing import estimate, test
 
 
 @dataclass(frozen=True)
@@ -156,3 +159,60 @@ def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) 
     find_statistic(statistic)
     find_lens(lens)
     return Scorer(statistic, lens)
+
+
+@arguments(n_bins=Whole(1, 12))
+def ece_with_interval(
+    references: object, predictions: object, *, n_bins: int = 10, rng: Any = None
+) -> dict[str, float]:
+    """Return the binned calibration error with an exact interval and p-value, as metrics do.
+
+    It takes the arguments, and returns the dictionary, of metrics of the packages that evaluate
+    language models: ``compute(references=…, predictions=…)``. A score alone does not tell whether an
+    error is more than chance; the interval and the p-value do.
+
+    Parameters
+    ----------
+    references
+        Observed classes, (n,): whether answers were right, or which choice was.
+    predictions
+        P(class 1), (n,), or probabilities of all classes, (n, m); of more than two the top class is
+        looked at. Rows must be independent.
+    n_bins
+        Number of bins, with equal numbers of rows, up to 12. Default 10. Predictions and observed
+        rates are compared in bins, so that errors which cancel within one do not show.
+    rng
+        As in :func:`caltest.test`, for the p-value.
+
+    Returns
+    -------
+    dict
+        ``ece``, the mean distance of observed rates from mean predictions; ``low`` and ``high``, exact
+        95% bounds of what it would be with the true probabilities in place of observed outcomes;
+        ``n``, the number of rows; and ``p_value``, exact too, of calibrated predictions. With few rows
+        ``ece`` is above 0 by chance, and may lie above ``high``.
+
+    Raises
+    ------
+    InputError
+        If the input is not a set of predictions and labels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from caltest.scoring import ece_with_interval
+    >>> confidence = np.repeat([0.6, 0.9], 500)
+    >>> right = np.arange(1000) % 10 < 6
+    >>> found = ece_with_interval(references=right, predictions=confidence, n_bins=2, rng=0)
+    >>> {name: round(value, 3) for name, value in found.items()}
+    {'ece': 0.15, 'low': 0.111, 'high': 0.19, 'n': 1000, 'p_value': 0.001}
+    """
+    view, _ = one_probability(whole_sample(predictions, references), None, "the error is of")
+    check_alike(view.rows, "the interval", "give predictions as an array")
+    binning = EqualMass(n_bins)
+    bins = reliability_curve(view.rows, view.labels, binning)
+    counts = bins.counts.astype(np.float64)
+    low, high = absolute_bounds(bins.predicted, counts, bins.events, 0.025)
+    found = test(view.rows, view.labels, ECE(binning), rng=rng)
+    rows = view.rows.n_samples
+    return {"ece": found.statistic, "low": low, "high": high, "n": rows, "p_value": found.pvalue}

@@ -11,7 +11,9 @@ import pandas as pd
 import pytest
 from support import command, refused, sentence
 
+import caltest
 from caltest.files import read, read_with_groups
+from caltest.scoring import ece_with_interval
 
 FAST = ["--resamples", 99, "--seed", 1, "--jobs", 1, "--min-rows", 20, "--config", "/dev/null"]
 DATE = "2026-11-28T10-35-22.473856"
@@ -260,3 +262,17 @@ def test_what_is_wrong_from_python():
     sentence(lambda: read("a.csv", scale={"high": 1.5}), "scale of 'high' is 1.5")
     sentence(lambda: read("a.csv", scale=0), "scale is 0; give 100 for percent")
     sentence(lambda: read(["a.csv", "a.csv"]), "several files, and no logs")
+
+
+# --- the metric
+
+
+def test_a_metric_is_the_binned_error_its_exact_interval_and_the_p_value_of_a_test():
+    data = caltest.simulation.tempered(n_samples=400, alpha=[1.0, 1.0], temperature=0.5, rng=0)
+    found = ece_with_interval(data.labels, data.probs[:, 1], rng=0)
+    binned = caltest.statistics.ECE(binning=caltest.binning.EqualMass(10))
+    result = caltest.test(data.probs[:, 1], data.labels, binned, rng=0)
+    assert (found["ece"], found["p_value"]) == (result.statistic, result.pvalue)
+    assert 0.0 < found["low"] < found["ece"] < found["high"] < 1.0
+    assert found["n"] == 400
+    sentence(lambda: ece_with_interval([0, 1], [0.5, 0.5], n_bins=13), "n_bins is 13")
