@@ -15,7 +15,9 @@ from caltest.story import Story
 from caltest.text import laid_out, paragraph, row, sizes, summaries, vocabulary
 from caltest.tolerance import claim
 
-SURE = SimpleNamespace(confidence=0.95)
+SURE, LESS_SURE = (
+    SimpleNamespace(confidence=level, limit=SimpleNamespace(only=None)) for level in (0.95, 0.9)
+)
 TOP = auditing.View(
     "top_label", "the top class is right", None, 900, predicted=0.91, observed=0.84, low=0.03,
     high=0.11, direction="over",
@@ -65,7 +67,7 @@ WRITTEN = [
     (sizes.too, (TOP, audits.audit()), "about 7 percentage points too high"),
     (sizes.too, (RISK, audits.audit()), "too high: about 2 times the observed rate"),
     (sizes.interval, (TOP, SURE), "between 3.0 and 11.0 points too high (95% confidence)"),
-    (sizes.interval, (replace(TOP, low=-0.0312, high=0.002), SimpleNamespace(confidence=0.9)),
+    (sizes.interval, (replace(TOP, low=-0.0312, high=0.002), LESS_SURE),
         "between 3.2 points too low and 0.2 points too high (90% confidence)"),
     (vocabulary.view_name, (NORTH,), "the top class where region_of_the_world is north"),
     (vocabulary.narrow_name, (NORTH, 48), "top class in region_of_the_world = north"),

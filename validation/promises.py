@@ -102,11 +102,12 @@ def split(calibration: int, rows: int, level: float, rng: Rng, by_class: bool = 
     return 1.0 - q <= cut, labels, counts if by_class else calibration
 
 
-def exact(rows: int, level: float, rng: Rng) -> Any:
-    """Return sets that cover with the stated probability, in every row."""
+def exact(rows: int, level: float, rng: Rng, together: int = 1) -> Any:
+    """Return sets that cover with the stated probability in every row, so many rows alike."""
+    covered = rng.random(rows)[np.arange(rows) // together * together] < level
     labels = rng.integers(CLASSES, size=rows)
     place = rng.random((rows, CLASSES))  # the lowest places are in the set, as many in either case
-    place[np.arange(rows), labels] = np.where(rng.random(rows) < level, -1.0, 2.0)
+    place[np.arange(rows), labels] = np.where(covered, -1.0, 2.0)
     size = rng.integers(1, CLASSES, size=(rows, 1))
     members = place.argsort(axis=1).argsort(axis=1) < size
     return members, labels
@@ -116,13 +117,10 @@ def sets_of(case: str, rows: int, rng: Rng) -> tuple[Any, Any, dict[str, Any]]:
     """Return sets, labels and options of a case."""
     if case.startswith("exact"):
         short = 0.03 if "short" in case else 0.0
-        members, labels = exact(rows, 0.9 - short, rng)
+        together = 4 if "clusters" in case else 1
         options: dict[str, Any] = {"claims": ("size", "class")} if "claims" in case else {}
-        if "clusters" in case:
-            codes = np.arange(rows) // 4
-            first = members[np.arange(rows), labels][codes * 4]
-            members[np.arange(rows), labels] = first
-            options["clusters"] = codes
+        options |= {"clusters": np.arange(rows) // together} if together > 1 else {}
+        members, labels = exact(rows, 0.9 - short, rng, together)
         return members, labels, options
     words = case.split(", ")
     count = int(words[1].split()[0])
