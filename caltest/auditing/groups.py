@@ -113,7 +113,7 @@ def claimed(
     fewest = min_rows if sets.names else max(min_rows, sets.n_samples // 5)
     first, held = [0], 0
     for k, count in enumerate(counts.tolist()):
-        if held >= fewest and counts[k:].sum() >= fewest:
+        if held >= fewest and (counts[k:].sum() >= fewest or len(first) == 1):
             first, held = [*first, k], 0
         held += count
     last = [*(k - 1 for k in first[1:]), len(sizes) - 1]
