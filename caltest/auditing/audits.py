@@ -488,13 +488,10 @@ def _unclaimed(
     """Return views of what sets do not claim, with intervals of their own family, and what is small."""
     plan = make_plan(whole.rows, apart, replace(options, intersections=1))
     looks, sizes = [each for each in plan.looks if each.group], replace(sizes, limit=Limit())
-    level = min(options.alpha / (2 * max(len(looks), 1)), LARGEST_LEVEL)
-    found = []
-    for look in looks:
-        sized = sizes.of_mean(look, look.sample(whole.labels), whole.labels, level)
-        view = View(look.scope.label, look.event, look.group, look.n_rows, **sized)
-        found.append(replace(view, direction=view.side))
-    return tuple(found), plan.skipped
+    level, labels = min(options.alpha / (2 * max(len(looks), 1)), LARGEST_LEVEL), whole.labels
+    sized = ((look, sizes.of_mean(look, look.sample(labels), labels, level)) for look in looks)
+    views = (View(x.scope.label, x.event, x.group, x.n_rows, **facts) for x, facts in sized)
+    return tuple(replace(view, direction=view.side) for view in views), plan.skipped
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:

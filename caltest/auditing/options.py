@@ -183,7 +183,7 @@ class Options:
         covered, limit = isinstance(law, Covered), others.get("materiality")
         low = isinstance(limit, Mapping) and limit.get("too_low") is not None
         if covered and (tolerance is not None or not usual or low):
-            do = "give no lenses, no tolerance, and as materiality how much too little matters"
+            do = "give no lenses, no tolerance, and as a limit how much too little matters"
             raise InputError(f"sets claim that at least so many rows are covered; {do}.")
         found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
         found = {COVERAGE: None} if covered else found

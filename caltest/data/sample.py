@@ -558,8 +558,9 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     for name, value in options.items():
         if value is not None and value is not False:
             kind = law.about if isinstance(law, Sets) else "distributions of numbers"
-            given = f"the predictions are {kind}; leave it out"
-            text = f"{{argument}} is about probabilities of classes, and {given}."
+            text = (
+                f"{{argument}} is about probabilities of classes, and these are {kind}; leave it out."
+            )
             raise InputError(text, argument=name)
     outcomes = in_dimensions(law.given, outcomes)
     check_rows({"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters})

@@ -129,10 +129,8 @@ class Statistic(ABC):
         if len(law.sides) > 1:
             return self.alternatives
         if self.name != "citl" and getattr(self, "side", "") != "over":
-            raise InputError(
-                f"{self.name!r} looks for errors of both sides, and {law.about} claim 'at least'; use "
-                "'citl', or caltest.statistics.FeatureScan(side='over') with features."
-            )
+            why = f"{self.name!r} looks for errors of both sides, and {law.about} claim 'at least'"
+            raise InputError(f"{why}; use 'citl', or FeatureScan(side='over') with features.")
         return ("less",) if self.name == "citl" else ("greater",)
 
     @property

@@ -704,16 +704,13 @@ def _posterior_table(audit: Audit) -> list[str]:
 def described(audit: Audit) -> list[str]:
     """Lay out coverage where it is not claimed, the largest shortfalls first; nothing without any."""
     views = sorted(audit.described, key=lambda view: -(view.low or 0.0))
-    return [f"{NOT_CLAIMED}.", *_table(unlimited(audit), views)] if views else []
+    head = "Not promised, and in neither p nor verdict: coverage by size, class and group."
+    return [head, *_table(unlimited(audit), views)] if views else []
 
 
 def unlimited(audit: Audit) -> Audit:
     """Return an audit as if both sides mattered, for what has intervals with both ends."""
     return replace(audit, materiality=None, materiality_ratio=None, sides=BOTH)
-
-
-#: What stands above coverage in groups in which it is not claimed.
-NOT_CLAIMED = "Not promised, and in neither p nor verdict: coverage by size, class and group"
 
 
 def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
