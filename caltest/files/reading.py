@@ -306,9 +306,9 @@ def _of_sets(table: Any, roles: Roles) -> Content:
             of["members"] = table[own].map(lambda cell: _BITS.get(spelled(cell)))
             of["members"].columns = [name.removeprefix(start) for name in own]
     weights = None if roles.weights is None else _numbers(column(roles.weights))
-    groups, own = ({x: column(x).tolist() for x in each} for each in (roles.groups, roles.features))
+    groups, beside = ({x: column(x).tolist() for x in each} for each in (roles.groups, roles.features))
     labels = column(label).to_numpy()
-    return Content(roles, Sets(**of), labels, groups, weights=weights, features=own)
+    return Content(roles, Sets(**of), labels, groups, weights=weights, features=beside)
 
 
 def _listed(cell: Any) -> Any:
