@@ -35,7 +35,7 @@ def test_what_is_looked_at_of_numbers():
     assert found.groups == ("predicted level", "predicted spread")
     assert found.lenses == ("distribution", "interval:0.5", "interval:0.8", "quantile:0.5")
     assert [each.what for each in found.skipped][:1] == ["the lens 'interval:0.95'"]
-    assert found.skipped[0].reason == "20 members state no tail of 2.5%"
+    assert found.skipped[0].reason == "20 members cannot state a tail of 2.5%"
 
 
 def test_predicted_shares_that_members_state_are_explained_where_they_are_printed():
@@ -255,7 +255,7 @@ def test_few_members_have_no_interval_that_is_none():
     """Of nine members the interval of 50% would be one of 60%."""
     found = caltest.audit(*ensemble(size=9), **QUICK)
     assert found.lenses == ("distribution", "interval:0.8", "quantile:0.5")
-    assert "9 members state nothing near 50%" in [each.reason for each in found.skipped]
+    assert "9 members cannot state 50%" in [each.reason for each in found.skipped]
 
 
 def test_columns_of_outcomes_are_those_of_the_entries():

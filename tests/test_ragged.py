@@ -73,11 +73,60 @@ def test_too_narrow_members_are_found_and_sized():
     found = caltest.audit(Members(values), outcomes, **how)
     view = found.views[0]
     sizes = (~np.isnan(values)).sum(axis=1) + 1
+    sizes = sizes[sizes >= 10]  # with fewer the widest interval is all that there is
     stated = 1.0 - 2.0 * np.floor(0.1 * sizes + 1e-9) / sizes
-    stretched = (sizes / (sizes - 1.0)).mean() * (stated.mean() - view.observed)
-    assert view.rows == 400
+    assert view.rows == len(sizes)
     assert found.rejected
-    assert view.error == pytest.approx(stretched)
+    assert view.error == pytest.approx(stated.mean() - view.observed)
+    assert f"Of 400 rows {view.rows} state interval:0.8." in found.warnings
+
+
+def halves(n, least, most, shift=0.0):
+    """Calibrated members, but that half of the rows have few, which may be too high, and outcomes."""
+    rng = np.random.default_rng(0)
+    centre = rng.normal(size=(n, 1))
+    values, few = centre + rng.normal(size=(n, most)), np.arange(n) % 2 == 0
+    values[few] += shift
+    values[few, least:] = np.nan
+    return values, rng.normal(centre[:, 0]), few
+
+
+def test_errors_are_those_of_members_row_by_row():
+    values, outcomes, few = halves(400, 1, 29, 1.0)
+    how = {"groups": {"few": few}, "n_resamples": 39, "rng": 0, "statistics": "citl", "min_rows": 200}
+    found = caltest.audit(Members(values), outcomes, lenses=["quantile:.5", "below:0"], **how)
+    half = {v.lens: v for v in found.views if v.group is None}
+    assert half["quantile:0.5"].predicted == pytest.approx(0.5)
+    below = np.nanmean(np.where(np.isnan(values), np.nan, values < 0), axis=1)
+    assert half["below:0"].predicted == pytest.approx(below.mean())
+    assert half["below:0"].observed == pytest.approx((outcomes < 0).mean())
+    for view in (v for v in found.views if v.group and v.group.column == "few"):
+        rows = few if view.group.value == "True" else ~few
+        stated = below[rows].mean() if view.lens == "below:0" else 0.5
+        assert view.predicted == pytest.approx(stated)
+    error = np.nanmean(values, axis=1).mean() - outcomes.mean()
+    both = caltest.compare({"a": Members(values), "b": Members(values[:, :1])}, outcomes)
+    assert both.errors[0].units.predicted - outcomes.mean() == pytest.approx(error)
+
+
+def test_intervals_are_looked_at_in_rows_that_state_them():
+    values, outcomes, few = halves(200, 3, 19)
+    how = {"groups": {"few": few}, "n_resamples": 39, "rng": 0, "min_rows": 100}
+    found = caltest.audit(Members(values), outcomes, **how)
+    views = {(v.lens, v.group and v.group.value): v for v in found.views}
+    assert views["interval:0.8", None].rows == views["interval:0.8", "False"].rows == 100
+    assert ("interval:0.8", "True") not in views
+    assert views["interval:0.8", None].predicted == pytest.approx(0.8)
+    with pytest.raises(caltest.InputError, match=r"no row states .*interval:0\.95"):
+        caltest.test(Members(values), outcomes, lens="interval:0.95")
+
+
+def test_one_member_has_no_spread():
+    values, outcomes, few = halves(600, 1, 9)
+    how = {"n_resamples": 39, "rng": 0, "statistics": "bias", "lenses": "distribution"}
+    spread = caltest.audit(Members(values), outcomes, **how).units.spread
+    alone = caltest.audit(Members(values[~few]), outcomes[~few], **how).units.spread
+    assert spread == pytest.approx(alone, rel=0.01)
 
 
 @pytest.mark.level

@@ -183,10 +183,11 @@ class InUnits:
         error = 0.0  # where distributions state no mean
         with suppress(InputError), np.errstate(over="ignore", invalid="ignore"):
             (mean, _), w = law.mean_and_variance(), rows.weights
-            predicted, observed = float(w @ mean / w.sum()), float(w @ outcomes / w.sum())
-            error = design.stretch * (predicted - observed)
+            observed = float(w @ outcomes / w.sum())
+            parts = (float(design.pulls @ each / design.pulls.sum()) for each in (mean, -outcomes))
+            error = design.stretch * sum(parts)
             predicted = observed + error
-            sums = design.sums(w * (design.stretch * (mean - outcomes) - error))
+            sums = design.sums(w * (design.stretches * (mean - outcomes) - error))
             half = half_width(sums, float(w.sum()), level / 2)
             if np.isfinite([error - half, error + half]).all():
                 low, high = error - half, error + half
@@ -205,8 +206,9 @@ def _spread(rows: Rows, outcomes: Array, error: float) -> float | None:
         mean, variance = members.mean_and_variance()
         # Of an outcome that is as one of N members: (N + 1) / (N − 1) times their variance.
         more = np.asarray((members.counts + 1) / np.maximum(members.counts - 1, 1))
-        expected = more.max() * float(rows.weights @ (variance * (more / more.max())))
-        seen = float(rows.weights @ (outcomes + error - mean) ** 2)
+        w = rows.weights * (members.counts > 1)  # one has no spread
+        expected = more.max() * float(w @ (variance * (more / more.max())))
+        seen = float(w @ (outcomes + error - mean) ** 2)
     return float(np.sqrt(seen / expected)) if 0.0 < expected < np.inf and seen < np.inf else None
 
 
@@ -215,7 +217,7 @@ def _widening(
 ) -> tuple[float | None, float | None, float | None]:
     """Return by what the ends of intervals have to move away from the median, with an interval."""
     # Of quantile forecasts outcomes are known as cells, and few members have no such quantiles.
-    if law.levels is not None or (1.0 - _STATED) * getattr(law, "size", np.inf) < 4.0:
+    if law.levels is not None or (1.0 - _STATED) * np.min(getattr(law, "counts", np.inf)) < 4.0:
         return None, None, None
     n = law.n_samples
     low, middle, high = (law.quantile(np.full(n, tau)) for tau in (0.025, 0.5, 0.975))

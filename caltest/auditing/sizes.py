@@ -80,10 +80,9 @@ class Design:
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
-    those of their pools times ``stretch``, since the outcome is a part of these (its mean, where rows
-    have different numbers of members); not where pools state
-    one probability, as of their ranks they do: no outcome moves that. With ``guaranteed`` no interval
-    is of t.
+    those of their pools times ``stretches``, since the outcome is a part of these; not where pools
+    state one probability, as of their ranks they do: no outcome moves that. With ``guaranteed`` no
+    interval is of t.
     """
 
     weights: Array
@@ -103,10 +102,16 @@ class Design:
         before = rows.probs / kept
         return cls(rows.weights, rows.clusters, before[:, 1] / before.sum(axis=1), kept)
 
+    @cached_property
+    def pulls(self) -> Array:
+        """What errors of rows count: their weights, times their stretches where these differ."""
+        return self.weights * self.stretches if np.ndim(self.stretches) else self.weights
+
     @property
     def stretch(self) -> float:
         """By what errors of pools are multiplied, on average."""
-        return float(np.mean(self.stretches))
+        differ = self.pulls is not self.weights
+        return float(self.pulls.sum() / self.weights.sum() if differ else self.stretches)
 
     @property
     def plain(self) -> bool:
@@ -127,7 +132,7 @@ class Design:
         """Return that of the rows of a look, whose event need not be class 1."""
         own = self.at(look.places)
         if own.stretch != 1.0:
-            return own.of_scores(look.scores())
+            return own.of_scores(look.scores(), look.scope.label)
         if own.scores is None or own.kept is None:
             return own
         return own.turned(look.sample(np.ones(len(self.weights), dtype=np.intp)).labels == 0)
@@ -139,9 +144,15 @@ class Design:
         kept = np.where(rows[:, None], self.kept[:, ::-1], self.kept)
         return replace(self, scores=np.where(rows, 1.0 - self.scores, self.scores), kept=kept)
 
-    def of_scores(self, scores: Array) -> Design:
-        """Return that of an event with these probabilities."""
-        return self if np.ptp(scores) > 0.0 else replace(self, stretches=1.0)
+    def of_scores(self, scores: Array, label: str) -> Design:
+        """Return that of an event with these probabilities, seen through the lens of that label."""
+        if np.ndim(self.stretches) == 0:
+            return self if np.ptp(scores) > 0.0 else replace(self, stretches=1.0)
+        if not label.startswith(("interval:", "quantile:")):
+            return self
+        _, alike = np.unique(self.stretches, return_inverse=True)  # without ties these say it alone
+        least = np.array([scores[alike == k].min() for k in range(alike.max() + 1)])
+        return replace(self, stretches=np.where(scores > least[alike], self.stretches, 1.0))
 
     @cached_property
     def codes(self) -> NDArray[np.intp] | None:
@@ -159,7 +170,7 @@ class Design:
     def counts(self, labels: NDArray[np.integer]) -> Array:
         """Return what rows count in the population."""
         kept = 1.0 if self.kept is None else self.kept[np.arange(len(labels)), labels]
-        return self.weights / kept
+        return self.pulls / kept
 
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
@@ -168,7 +179,7 @@ class Design:
     def _table(self, chances: Array) -> Array:
         """Return what a row adds to the error without and with the event, (n, 2)."""
         scores = chances if self.scores is None else self.scores
-        table = np.column_stack([-scores * self.weights, (1.0 - scores) * self.weights])
+        table = np.column_stack([-scores * self.pulls, (1.0 - scores) * self.pulls])
         return table / (1.0 if self.kept is None else self.kept)
 
     def effective(self, chances: Array) -> float:
@@ -229,8 +240,10 @@ class Design:
         elif codes is None and each.min() == each.max() and self.kept is None:
             low, high = error_of_mean(predicted, len(each), float(labels.sum()), level)
         else:
-            low, high = error_bounds(scores, labels, level, self.weights, self.kept, codes)
+            low, high = error_bounds(scores, labels, level, self.pulls, self.kept, codes)
         by = self.stretch
+        if np.ndim(self.stretches):
+            observed = float(self.weights @ labels / self.weights.sum())
         return observed + by * error, observed, by * low, by * high
 
     def ways(

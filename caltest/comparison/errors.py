@@ -213,7 +213,7 @@ def sizes_of(
         here = {}
         for name in wholes:
             design = designs[name].at(rows)
-            found, *judged = _error(looks[name, group], cuts[name, group], design, family)
+            found, *judged = _error(looks[name, group], cuts[name, group], design, family, label or "")
             here[name] = models[name].take(rows, looks[name, group].scores, *judged)
             errors.append(ModelError(name, group, len(rows), *found, **here[name].own(design, alpha)))
         for a, b in pairs:
@@ -224,7 +224,7 @@ def sizes_of(
 
 
 def _error(
-    shown: _Shown, where: Cut, design: Design, family: Family
+    shown: _Shown, where: Cut, design: Design, family: Family, label: str
 ) -> tuple[tuple[float, float, float, float, Ends], Array, Array, float]:
     """Return the mean error with its interval, the absolute one, and by row events and sides; chance.
 
@@ -232,8 +232,8 @@ def _error(
     what counts is the smallest in size, and intervals hold both.
     """
     scores, w, ends = shown.scores, design.weights, where.ends[0][1]
-    design = design.of_scores(scores)
-    by = design.stretch
+    design = design.of_scores(scores, label)
+    by = design.stretches
     tied = bool((shown.seen != shown.opened).any())
     both = [
         family.parts(scores, each, where, design, Limit())
@@ -385,7 +385,7 @@ def _scored_alike(
             "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
             f"models at {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}."
         )
-    pools = [law.size for law in laws if isinstance(law, Pool)]
+    pools = [int(np.min(law.counts)) for law in laws if isinstance(law, Pool)]
     fewest = min(pools, default=np.inf)
     if pools and (len(pools) < len(laws) or max(pools) > fewest):
         notes.append(
@@ -466,8 +466,8 @@ class _Numbers:
         return pinball(outcomes, levels, at)
 
     def _terms(self, seen: Array, outcomes: Array) -> Array:
-        by = getattr(self._law, "stretch", 1.0) if np.ptp(self.scores) > 0.0 else 1.0
-        errors = by * (self.scores - seen)
+        design = Design.of(self.rows, None).of_scores(self.scores, self.lens.label)
+        errors = design.stretches * (self.scores - seen)
         return np.stack([self.sides * errors, errors, self._score(outcomes)])
 
     def less(self, other: _Numbers) -> tuple[Array, Array]:

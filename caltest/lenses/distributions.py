@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Kind, Number, choose, options, whole_number
-from caltest._sums import Array
+from caltest._sums import Array, Mask
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -41,16 +41,21 @@ class NumberLens(Lens):
         lengths = np.diff(law.levels, prepend=0.0, append=1.0)
         probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
         cuts = np.flatnonzero(np.diff(classes))
-        stated = np.flatnonzero(~np.isnan(law.values[:, cuts]).any(axis=1))
-        if not (n := len(stated)):
+        shown = predictions.shown_as(np.tile(probs, (law.n_samples, 1)), self._names)
+        least, most = (partial(looked_up, table) for table in law.over_cells(classes))
+        view = Reduction(shown, most, self.label, see_open=least)
+        return self._where(view, ~np.isnan(law.values[:, cuts]).any(axis=1))
+
+    def _where(self, view: Reduction, stated: Mask) -> Reduction:
+        """Return a view of the rows alone that state what it looks at."""
+        if not (n := np.count_nonzero(stated)):
             found = f"no row states what the lens {quoted(self.label)} looks at"
             raise InputError(f"{found}; give another level.")
-        if fewer := n < law.n_samples:
-            note = f"Of {law.n_samples:,} rows {n:,} state {self.label}."
-            predictions = replace(predictions.take(stated), notes=(*predictions.notes, note))
-        shown = predictions.shown_as(np.tile(probs, (n, 1)), self._names)
-        least, most = (partial(looked_up, table) for table in law.over_cells(classes))
-        return Reduction(shown, most, self.label, stated if fewer else None, see_open=least)
+        if n == len(stated):
+            return view
+        notes = (*view.rows.notes, f"Of {len(stated):,} rows {n:,} state {self.label}.")
+        rows = replace(view.rows.take(places := np.flatnonzero(stated)), notes=notes)
+        return replace(view, rows=rows, places=places)
 
     _names: ClassVar[tuple[str, ...] | None] = None  # of the classes
 
@@ -163,6 +168,13 @@ class _AtThreshold(_Between):
 @dataclass(frozen=True)
 class _AtLevel(_Between):
     level: float | str
+
+    def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
+        view, counts = super()._of_law(predictions, law), getattr(law, "counts", 0)
+        if np.ndim(counts) == 0:
+            return view
+        upper = self._number if self.kind == "quantile" else 0.5 + 0.5 * self._number
+        return self._where(view, min(upper, 1.0 - upper) * counts > 1.0 - _ROUNDING)
 
 
 @options(threshold=_threshold)
