@@ -487,16 +487,17 @@ def _check_times(whole: Rows, options: Options) -> None:
 
 def _unstated(whole: Rows, lens: Lens | None) -> str:
     """Return why forecasts do not state what a lens looks at, as a clause; "" if they do."""
-    quantiles, size = getattr(whole.law, "levels", None) is not None, getattr(whole.law, "size", None)
+    law: Any = whole.law
+    quantiles, size = getattr(law, "levels", None) is not None, getattr(law, "size", None)
     kind, _, level = within("" if lens is None else lens.label)[1].partition(":")
-    many = getattr(whole.law, "counts", size)  # of every row where they differ
+    many: Any = getattr(law, "counts", size)  # of every row where they differ
     if size is not None and kind in ("interval", "quantile"):
         tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
         if tail * (most := np.max(many)) < 1.0 - 1e-9:
             return f"{counted(most - 1, 'member')} cannot state a tail of {100.0 * tail:g}%"
     if quantiles and whole.clusters is not None and lens is not None and lens.label == DISTRIBUTION:
         return "of quantile forecasts in clusters events alone are checked"
-    longest = int(np.argmax(getattr(whole.law, "last", 0)))  # the first, without a follow-up
+    longest = int(np.argmax(getattr(law, "last", 0)))  # the first, without a follow-up
     try:
         shown = show(whole if quantiles or np.ndim(many) else whole.take([longest]), lens).rows
     except InputError as error:

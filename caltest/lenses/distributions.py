@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import Kind, Number, choose, options, whole_number
-from caltest._sums import Array, Mask
+from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import InputError
@@ -46,7 +46,7 @@ class NumberLens(Lens):
         view = Reduction(shown, most, self.label, see_open=least)
         return self._where(view, ~np.isnan(law.values[:, cuts]).any(axis=1))
 
-    def _where(self, view: Reduction, stated: Mask) -> Reduction:
+    def _where(self, view: Reduction, stated: Any) -> Reduction:
         """Return a view of the rows alone that state what it looks at."""
         if not (n := np.count_nonzero(stated)):
             found = f"no row states what the lens {quoted(self.label)} looks at"
