@@ -24,7 +24,7 @@ from caltest.laws.classes import Array, Classes, LabelSampler, Law, Outcomes
 from caltest.sampling import DRAWS, ROWS, generator
 
 #: What may be claimed besides coverage of all rows together.
-CLAIMS = ("size", "class", "groups", "features")
+CLAIMS = {name: name for name in ("size", "class", "groups", "features")}
 _APART = 2**32 - 1  # key of the seeds of beta draws: of no block of rows
 _SURE = 1e-9  # a level so near to 0 or 1 claims nothing, or everything
 _GIVE = "give members as (n, m) of True and False or as lists of classes, or lower and upper ends"
@@ -126,13 +126,13 @@ class Sets(Shaped):
     ) -> None:
         if [each is None for each in (members, lower, upper)] not in ([0, 1, 1], [1, 0, 0]):
             raise InputError(_WRONG["given"])
-        self.given, self.calibration_rows = members, calibration_rows
+        self.given, self.calibration_rows = lower if members is None else members, calibration_rows
         self.names: Any = column_names(members)  #: Of classes; None for intervals.
         self.listed = isinstance(members, list) and np.asarray(members[:1]).dtype.kind != "b"
-        if members is None:
-            self.given, ends = lower, (real_array("lower", lower), real_array("upper", upper))
         own = self._of_lists(members) if self.listed else members
-        table = np.column_stack(ends) if members is None else real_array("members", own, _GIVE)
+        if members is None:
+            own = np.column_stack([real_array("lower", lower), real_array("upper", upper)])
+        table = real_array("members", own, _GIVE)
         shape, table = table.shape, table[..., 0] if table.shape[2:] == (1,) else table
         if table.ndim != 2 or not table.size or (members is None and table.shape[1] != 2):
             raise InputError(_WRONG["shape"], shape=shape)
@@ -149,9 +149,7 @@ class Sets(Shaped):
         if stated.shape not in ((), self._shape):
             raise InputError(_WRONG["level"], shape=stated.shape, n=len(table))
         self.stated = np.broadcast_to(stated, self._shape)
-        self.claims = names("claims", claims)
-        for each in self.claims:
-            choose("claim", each, dict.fromkeys(CLAIMS))
+        self.claims = [choose("claim", each, CLAIMS) for each in names("claims", claims)]
 
     def _of_lists(self, members: Sequence[Any]) -> Array:
         """Return the table of sets that are lists of classes, and name its columns."""
@@ -272,10 +270,10 @@ class _SharedSampler(LabelSampler):
     of: Any = None
 
     def _fill(self, number: int, start: int, labels: Any) -> None:
-        several, (a, b) = len(self.of.beta[0]) > 1, self.of.beta
+        a, b = self.of.beta
         for draws in blocks(len(labels), DRAWS):
             cell, count = (start + draws.start) // DRAWS, draws.stop - draws.start
             rates = generator(self.seed, _APART, cell).beta(a, b, size=(count, len(a)))
-            rates = rates[:, self.of.codes[number * ROWS :][:ROWS]] if several else rates
+            rates = rates[:, self.of.codes[number * ROWS :][:ROWS]] if len(a) > 1 else rates
             uniforms = generator(self.seed, self.first + number, cell).random((count, labels.shape[1]))
             labels[draws] = uniforms < rates
