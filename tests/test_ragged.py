@@ -9,6 +9,7 @@ import scipy.stats
 from support import binomial_limits, command
 
 import caltest
+from caltest import InputError
 from caltest.files import read
 from caltest.predictive import Members, Quantiles
 
@@ -92,8 +93,8 @@ def halves(n, least, most, shift=0.0):
 
 
 def test_errors_are_those_of_members_row_by_row():
-    values, outcomes, few = halves(400, 1, 29, 1.0)
-    how = {"groups": {"few": few}, "n_resamples": 39, "rng": 0, "statistics": "citl", "min_rows": 200}
+    values, outcomes, few = halves(200, 1, 29, 1.0)
+    how = {"groups": {"few": few}, "n_resamples": 39, "rng": 0, "statistics": "citl", "min_rows": 100}
     found = caltest.audit(Members(values), outcomes, lenses=["quantile:.5", "below:0"], **how)
     half = {v.lens: v for v in found.views if v.group is None}
     assert half["quantile:0.5"].predicted == pytest.approx(0.5)
@@ -117,7 +118,7 @@ def test_intervals_are_looked_at_in_rows_that_state_them():
     assert views["interval:0.8", None].rows == views["interval:0.8", "False"].rows == 100
     assert ("interval:0.8", "True") not in views
     assert views["interval:0.8", None].predicted == pytest.approx(0.8)
-    with pytest.raises(caltest.InputError, match=r"no row states .*interval:0\.95"):
+    with pytest.raises(InputError, match=r"no row states .*interval:0\.95"):
         caltest.test(Members(values), outcomes, lens="interval:0.95")
 
 
@@ -145,6 +146,15 @@ def test_levels_of_members(digits):
         how = {"lenses": lenses, "n_resamples": 39, "rng": seed}
         found.append([*own, caltest.audit(Members(values), outcomes, **how).rejected])
     assert (np.mean(found, axis=0) <= high).all(), np.mean(found, axis=0)
+
+
+def test_a_few_rows_that_share_their_members_are_few_of_all_rows():
+    values, outcomes, _ = halves(200, 8, 9)
+    values[:8], values[:30, 7:] = values[0], np.nan
+    assert caltest.test(Members(values), outcomes, "bias", n_resamples=19, rng=0).pvalue > 0.05
+    values = np.where(np.isnan(values), np.nan, outcomes[:, None] + np.arange(9) ** 1.7)
+    with pytest.raises(InputError, match="members of 100% of the rows are one set"):
+        caltest.test(Members(values), outcomes)
 
 
 # ------------------------------------------------------------------ quantiles
@@ -261,6 +271,24 @@ def test_levels_0_and_1_state_where_outcomes_are_possible():
     assert any(
         "In 1 of 200 rows (counting from 0: 9) the outcome had probability 0" in x for x in noted
     )
+
+
+def test_an_outcome_outside_of_its_support_is_found_by_all_that_judge():
+    values, outcomes = forecasts(5, 40)
+    values[~np.isfinite(values)] = 8.0
+    values.sort(axis=1)
+    high = np.full(40, np.inf)
+    high[1] = values[1].max()
+    outcomes[1] = high[1] + 1.0
+    law = Quantiles([*LEVELS, 1], np.column_stack([values, high]))
+    for name in ("omnibus", "pit_ks"):
+        assert caltest.test(law, outcomes, name, n_resamples=19, rng=0).pvalue == 1 / 20
+    monitor = caltest.Monitor()
+    assert not monitor.update(Quantiles([*LEVELS, 1], law.given[:1]), outcomes[:1]).alarm
+    assert monitor.update(Quantiles([*LEVELS, 1], law.given[1:]), outcomes[1:]).alarm
+    assert monitor.state.alarm_row == 2
+    both = caltest.compare({"a": law, "b": Quantiles(LEVELS, values)}, outcomes)
+    assert any("a: In 1 of 40 rows (counting from 0: 1) the outcome had" in x for x in both.warnings)
 
 
 def test_ends_may_be_infinite():

@@ -17,6 +17,7 @@ rows share predictions of full precision with a few others, one may ask.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -86,9 +87,13 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries: Any = (each for x in some for each in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
     counted = ((each, (~np.isnan(each)).sum(axis=1)) for each in entries)  # some may be missing
-    entries = (np.sort(x[n == k], axis=1)[:, :k] for x, n in counted for k in np.unique(n))
-    one, others = 0.0, 0.0
-    for members in entries:
+    entries = (
+        (e, np.mean(n == k), np.sort(x[n == k], axis=1)[:, :k])
+        for e, (x, n) in enumerate(counted)
+        for k in np.unique(n)
+    )
+    found: Any = defaultdict(lambda: np.zeros(2))
+    for entry, share, members in entries:
         largest = np.abs(members).max(axis=1, keepdims=True)
         unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
         ordered = np.sort(members / unit, axis=1)
@@ -103,9 +108,10 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         off, different = _precision(members) / unit[:, 0], np.count_nonzero(gaps, axis=1) + 1
         # Two members always match after scaling, and on a grid even some more do.
         telling = (different >= 3) & ~on_grid
-        one = max(one, _alike(ordered[telling], off[telling])[0])
+        one = _alike(ordered[telling], off[telling])[0]
         telling = different >= 10
-        others = max(others, _alike(ordered[telling], off[telling])[1])
+        found[entry] += share * np.array([one, _alike(ordered[telling], off[telling])[1]])
+    one, others = np.max([np.zeros(2), *found.values()], axis=0).tolist()
     laws = Argument("predictive.Quantiles, predictive.Distribution", shell="--quantiles, --mean, --sd")
     if one > _SHARED:
         raise InputError(

@@ -311,7 +311,7 @@ def bet_on_numbers(low: Any, high: Any, edges: Any, spec: Any, learned: Any, com
     stated, seen, ends, member, work, weights, shares, goal, books = common
     (each, _, _, chosen), done, whole = work, books[10], books[9]
     grid, tilts, start = len(densities), len(steps), 0
-    density, (mean, own, centre) = np.empty(waves.shape[1]), np.empty((3, len(waves)))
+    density, (mean, own, centre) = np.empty(waves.shape[1]), np.zeros((3, len(waves)))
     for u in range(len(ends)):
         stop = ends[u]
         whole[2], whole[3] = whole[2] + (stop - start), whole[3] + 1.0

@@ -189,7 +189,9 @@ class Bettors:
         if isinstance(law, Quantiles):
             codes = np.asarray(outcomes, np.int64)
             first, last = np.divmod(codes, len(law.levels) + 1)
-            return np.stack([self._edges[first], self._edges[last + 1]], axis=1), codes
+            ranks = np.stack([self._edges[first], self._edges[last + 1]], axis=1)
+            ranks[law.impossible(codes)] = 1.0, 0.0  # no cell is open, where any bet wins without end
+            return ranks, codes
         if self.times:
             low, high, came, expected = law.ranks(outcomes)
             return np.stack([low, high, expected], axis=1), came.astype(np.int64)
@@ -299,7 +301,8 @@ class Bettors:
         if self.n_classes is None:
             low, high = np.ascontiguousarray(values.T[:2])
             if self.levels:
-                low, high = np.array(np.divmod(labels, len(self.levels) + 1), np.float64)
+                cells = np.array(np.divmod(labels, len(self.levels) + 1), np.float64)
+                low, high = np.where(low < high, cells, [[0.0], [-1.0]])
             bets.bet_on_numbers(low, high, self._edges, *more)
             return
         bases = values[None]

@@ -301,6 +301,8 @@ class MonteCarlo(Null):
             values, _ = table_of_blocks(Held(columns, draws), question.n_resamples, workers)
         else:
             values = table(columns, draws, workers)
+        if getattr(question.rows.law, "levels", None) is not None:  # which have cells, and no ends
+            values[0, len(question.rows.impossible(question.labels)) > 0] = np.inf
         found = answer_of(form, values, question.alternative, workers)
         if question.completions:
             every = [found]
