@@ -89,7 +89,7 @@ def test_levels_in_common_are_those_compared():
     other = rounded(MEAN, 2.0, [0.1, 0.5, 0.7, 0.9])
     found = quick({"one": one, "other": other})
     assert (found.probability, found.gaps[0].crps) == ("interval:0.8", (0.0, 0.0, 0.0))
-    with pytest.raises(InputError, match="none in common"):
+    with pytest.raises(InputError, match="no level is stated in every row"):
         quick({"one": rounded(MEAN, 2.0, [0.4]), "other": rounded(MEAN, 2.0, [0.5])})
     assert quick({"a": rounded(MEAN, 2.0, [0.5]), "b": one}).probability == "quantile:0.5"
 

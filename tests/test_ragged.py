@@ -300,6 +300,20 @@ def test_ends_may_be_infinite():
     assert view.observed == pytest.approx(np.mean(outcomes[rows] <= values[rows, 0]))
 
 
+def test_rows_that_all_are_in_one_group_are_looked_at_once():
+    values, outcomes = forecasts(5, 120)
+    values = np.sort(np.where(np.isnan(values), 8.0, values), axis=1)
+    values[60:, [0, 1, 3, 4]] = np.nan
+    groups = {"half": np.repeat(["all", "few"], 60)}
+    found = caltest.audit(
+        Quantiles(LEVELS, values), outcomes, groups=groups, lenses="interval:.9", n_resamples=39, rng=0
+    )
+    assert [v.group for v in found.views if v.rows == 60] == [None]
+    other = Quantiles([0.25, 0.75], np.where(np.arange(120)[:, None] % 2, [0, np.nan], [np.nan, 1]))
+    with pytest.raises(InputError, match="no level is stated in every row"):
+        caltest.compare({"a": other, "b": other}, outcomes)
+
+
 # ------------------------------------------------------------------ files
 
 
@@ -355,3 +369,6 @@ def test_a_missing_value_of_pandas_is_missing():
     expected = [[1.0, 2.0], [np.nan, 4.0], [3.0, np.nan]]
     np.testing.assert_array_equal(Quantiles(None, table).values, expected)
     np.testing.assert_array_equal(Members(table).values, expected)
+    np.testing.assert_array_equal(Quantiles(None, table.astype(object)).values, expected)
+    with pytest.raises(InputError, match="rows of one length, with NaN where one is missing"):
+        Members([[1.0], [1.0, 2.0]])

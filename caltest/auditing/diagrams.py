@@ -229,7 +229,7 @@ def pit_histogram(look: Look, outcomes: NDArray[Any], level: float) -> PitHistog
     sums = PitScores(form.law, form.weights, bins).sums(view.outcomes(outcomes[None]))[0]
     shares = np.diff(np.arange(1, bins) / bins + sums / form.weights.sum(), prepend=0.0, append=1.0)
     low = high = None
-    if view.rows.are_alike and view.rows.clusters is None:
+    if view.rows.are_alike and view.rows.clusters is None and getattr(law, "known", True) is True:
         side = level / (2 * bins)
         low, high = (np.ceil(bdtrik([side, 1.0 - side], n, 1.0 / bins) - _ROUNDING) / n).tolist()
     kind: Any = "rank" if isinstance(law, Pool) else "pit"

@@ -427,6 +427,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     by_class = eventful([scope.look() for scope in classes], "classes by themselves")
     own = [each for each in groups if derived.isdisjoint(x.column for x in each[0].conditions)]
     by_group = [scope.look(*x) for scope in general for x in (own if scope.censored else groups)]
+    most = {look.scope: look.n_rows for look in overall if look.places is not None}
+    by_group = [look for look in by_group if look.n_rows != most.get(look.scope)]  # all of them
     cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
     some = by_class if (whole.n_classes or 0) <= _MOST_SEARCHED else []

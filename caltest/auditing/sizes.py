@@ -110,7 +110,7 @@ class Design:
     @property
     def stretch(self) -> float:
         """By what errors of pools are multiplied, on average."""
-        differ = self.pulls is not self.weights
+        differ = np.ndim(self.stretches) > 0
         return float(self.pulls.sum() / self.weights.sum() if differ else self.stretches)
 
     @property
@@ -242,7 +242,7 @@ class Design:
         else:
             low, high = error_bounds(scores, labels, level, self.pulls, self.kept, codes)
         by = self.stretch
-        if np.ndim(self.stretches):
+        if self.pulls is not self.weights:
             observed = float(self.weights @ labels / self.weights.sum())
         return observed + by * error, observed, by * low, by * high
 

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
+from caltest._numbers import counted
 from caltest._sums import Array, blocks
 from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
@@ -35,6 +36,7 @@ from caltest.auditing.times import Followed
 from caltest.auditing.views import Group, Sized
 from caltest.bounds.intervals import LARGEST_LEVEL, absolute_bounds
 from caltest.data import Rows, Sample
+from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import effective_number
 from caltest.exceptions import InputError
 from caltest.laws import Pool, Predictive, Quantiles, Survival
@@ -374,16 +376,17 @@ def _scored_alike(
     laws = [x.rows.law for x in wholes.values()]
     finite = [(x, np.isfinite(x.values).all(axis=0)) for x in laws if isinstance(x, Quantiles)]
     stated = [law.levels[of_all].round(_ROUNDED) for law, of_all in finite]
-    levels, notes = reduce(np.intersect1d, stated) if stated else None, []
+    levels = reduce(np.intersect1d, stated) if stated else None
+    notes = [f"{name}: {note}" for name, x in wholes.items() for note in impossible_labels(x)]
     if levels is not None:
         if not len(levels):
             raise InputError(
-                "the models state quantiles at different levels, with none in common; give forecasts "
-                "with a level in common, such as 0.5."
+                "no level is stated in every row of every model; give forecasts with a level in "
+                "common, such as 0.5."
             )
         notes.append(
             "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
-            f"models at {len(levels)} levels from {levels[0]:g} to {levels[-1]:g}."
+            f"models at {counted(len(levels), 'level')} from {levels[0]:g} to {levels[-1]:g}."
         )
     pools = [int(np.min(law.counts)) for law in laws if isinstance(law, Pool)]
     fewest = min(pools, default=np.inf)

@@ -21,7 +21,6 @@ from caltest.auditing.views import Group
 from caltest.comparison.errors import ModelDifference, ModelError, sizes_of
 from caltest.data import Sample, sample
 from caltest.data.containers import listed
-from caltest.data.diagnose import impossible_labels
 from caltest.data.labels import rates_by_class, says_no
 from caltest.data.rows import without_zeros
 from caltest.data.sample import sample_of_law
@@ -441,11 +440,9 @@ def compare(
     for name, whole in wholes.items() if measure else ():
         with _about_model(name):
             values.append(value_of(measure, show(whole.rows, through).sample(whole.labels)))
-    said, own = [], {name: x.rows.notes for name, x in wholes.items()}
-    if outcomes is not None:
-        own = {name: (*notes, *impossible_labels(wholes[name])) for name, notes in own.items()}
-    for note in dict.fromkeys(note for notes in own.values() for note in notes):
-        whose = [name for name, notes in own.items() if note in notes]
+    said = []
+    for note in dict.fromkeys(note for whole in wholes.values() for note in whole.rows.notes):
+        whose = [name for name, whole in wholes.items() if note in whole.rows.notes]
         said.append(note if len(whose) == len(wholes) else f"{', '.join(whose)}: {note}")
     if not rows.are_alike:
         effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"

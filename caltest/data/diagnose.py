@@ -35,7 +35,8 @@ _LOOKS = {
     "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
     "{found}; give p1/(1 - p0 + p1), as P(class 1).",
     "curves": "probs looks like cumulative probabilities, which rise or fall along every row; give the "
-    "differences for classes, or {survival} of the chances of no event by each time.",
+    "differences for classes, or {survival} of the chances of no event by each time; of scores of "
+    "classes by themselves give softmax probabilities.",
     "scores": "probs looks like odds or distances: {entry}, outside [0, 1], and none is negative; give "
     "p/(1 + p) if these are odds, {logits} if logits, or fit probabilities to them first.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
@@ -128,7 +129,7 @@ class Suspect:
     @property
     def are_sets(self) -> bool:
         """Whether these say which classes a set holds."""
-        return bool(np.isin(self.values, (0, 1)).all() and self.sums.max() > 1)
+        return bool(np.isin(self.values, (0, 1)).all() and np.mean(self.sums > 1) > 0.05)
 
     @property
     def are_scores(self) -> bool:
@@ -257,7 +258,8 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     yield "logits", most, outside
     yield "outside", outside.any(), outside
     beyond, steps = every & (off > near)[:, None], np.diff(values)
-    one_way = (steps >= 0).all() or (width > 2 and (steps <= 0).all())
+    one_way = width > 2 and ((steps >= 0).all() or (steps <= 0).all())
+    one_way |= width == 2 and steps.min() >= 0 and np.median(steps) < 0.2
     kind = "pairs" if width == 2 else "curves"  # a class short, rows sum to less
     yield kind, one_way and len(values) >= 10 and sums.max() > 1.05, beyond
     yield "sums", True, beyond

@@ -87,13 +87,10 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries: Any = (each for x in some for each in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
     counted = ((each, (~np.isnan(each)).sum(axis=1)) for each in entries)  # some may be missing
-    entries = (
-        (e, np.mean(n == k), np.sort(x[n == k], axis=1)[:, :k])
-        for e, (x, n) in enumerate(counted)
-        for k in np.unique(n)
-    )
+    entries = ((e, x, n == k, k) for e, (x, n) in enumerate(counted) for k in np.unique(n))
     found: Any = defaultdict(lambda: np.zeros(2))
-    for entry, share, members in entries:
+    for entry, values, here, known in entries:
+        members = np.sort(values[here], axis=1)[:, :known]
         largest = np.abs(members).max(axis=1, keepdims=True)
         unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
         ordered = np.sort(members / unit, axis=1)
@@ -110,7 +107,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         telling = (different >= 3) & ~on_grid
         one = _alike(ordered[telling], off[telling])[0]
         telling = different >= 10
-        found[entry] += share * np.array([one, _alike(ordered[telling], off[telling])[1]])
+        found[entry] += here.mean() * np.array([one, _alike(ordered[telling], off[telling])[1]])
     one, others = np.max([np.zeros(2), *found.values()], axis=0).tolist()
     laws = Argument("predictive.Quantiles, predictive.Distribution", shell="--quantiles, --mean, --sd")
     if one > _SHARED:

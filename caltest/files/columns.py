@@ -455,7 +455,9 @@ class Columns:
                 one = Phrase(alone if len(self.probs) == 1 else "leave the column out")
                 do = one if given else advice
                 if self.roles.numbers is not None:
-                    do = _NO_OUTCOMES if name == self.label else Phrase("name columns of numbers")
+                    lack = not {"quantiles", "members"}.isdisjoint(self.roles.numbers.of)
+                    do = Phrase(f"{'leave such cells empty, or ' * lack}name columns of numbers")
+                    do = _NO_OUTCOMES if name == self.label else do
                 cells = load(name)
                 if self.roles.numbers is None and any(map(self.roles.tells, cells)):
                     cells = list(map(self.roles.stated, cells))

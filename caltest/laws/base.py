@@ -498,14 +498,16 @@ def finite_table(
     try:
         read: Any = np.ma.array(values)  # a masked entry is missing
         if read.dtype == object and hasattr(values, "to_numpy"):  # as one of pandas' own types is
-            read = np.ma.array(values.to_numpy(np.float64, na_value=np.nan))
+            read = np.ma.array(values.to_numpy(object, na_value=np.nan))
         if read.dtype.kind in "cmM":
             raise TypeError
         array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
-    except Exception:  # what calls itself an array may raise anything
+    except Exception as error:  # what calls itself an array may raise anything
         dates = getattr(getattr(values, "dtype", None), "kind", "") in tuple("mM")
         found = ": these are dates or times" if dates else " as an array of real numbers"
         days = ", such as days since a date" if dates else ""
+        if isinstance(error, ValueError) and "inhomogeneous" in str(error) and fine is not np.isfinite:
+            days = ", rows of one length, with NaN where one is missing"
         raise InputError(f"{what} could not be read{found}; give numbers{days}.") from None
     broken = np.argwhere(~fine(array))
     if len(broken):

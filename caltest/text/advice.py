@@ -79,7 +79,8 @@ def _stated(audit: Audit, facts: Facts) -> str:
 def _more_rows(audit: Audit, facts: Facts) -> str:
     """Return how many rows would settle it, as what to do."""
     if facts["rows"] is None and facts["never"]:
-        lens = f"look at single probabilities ({Argument('lenses', ['top_label'])})"
+        one = "top_label" if audit.n_classes else "quantile:0.5"
+        lens = f"look at single probabilities ({Argument('lenses', [one])})"
         above = " above 0" if audit.limit and not any(audit.limit[:3]) else ""
         return f"set a limit{above} that rows can settle" if audit.story.marks else lens
     if facts["rows"] is None:

@@ -319,6 +319,8 @@ def levels_note(audit: Audit, pictures: int = 1) -> str:
     seen = f"{outcomes} at or below the predicted quantile of this level"
     below = f"{outcomes} lie lower than predicted"
     band = f"where the whole line lies in {sure} of simulations"
+    if "quantile" in audit.about and any(x.rows < audit.n_samples for x in audit.views if not x.group):
+        seen += " (where a row states none there, counted as suits the forecast)"
     if of_times:
         seen += " (Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)"
         below = "events come earlier than predicted"

@@ -194,7 +194,7 @@ def outcomes_called(audit: Audit) -> str:
         return "true values"
     if audit.n_classes:
         return "labels"
-    return "times" if audit.times is not None or of_probabilities(audit) else "outcomes"
+    return "times" if audit.times is not None or audit.about.startswith("times") else "outcomes"
 
 
 def is_stated(lens: str) -> bool:
