@@ -487,11 +487,11 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         if name_of in _FEATURELESS and "features" in kwargs:
             why = f"caltest.{name_of} {_FEATURELESS[name_of]}"
             raise InputError(f"{why}; leave out features, and give them to caltest.audit.")
-        numbers: dict[str, Any] = {}  # as Python's, whatever kind was given
+        numbers: dict[str, Any] = {}  # as Python's, whatever kind was given; limits by both sides
         for name, value in chain(zip(places, args, strict=False), kwargs.items()):
             if name in kinds and value is not defaults[name] and not (value is None and name in free):
                 found = kinds[name](name, value)
-                if isinstance(value, Real):
+                if isinstance(value, Real | Mapping):
                     numbers[name] = found
         if numbers:
             placed = (numbers.get(*each) for each in zip(places, args, strict=False))

@@ -324,6 +324,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
     """Return the value of a statistic; for rows in clusters, over pairs from different ones."""
     rows, observed = view.rows, view.labels
     check_law(measure, rows)
+    measure.sides(rows.law)
     if rows.law.seen is not None and measure.of_seen:
         observed = rows.law.seen
     with single_threaded_blas():

@@ -89,6 +89,17 @@ def test_an_error_on_the_other_side_is_a_second_fact():
     assert "the side that does not matter" in " ".join(str(few).split())
 
 
+def test_the_end_that_decides_is_on_the_axis_and_named():
+    p, y = drawn(0.0, rows=200)
+    found = caltest.audit(p, y, materiality={"too_high": 0.03}, **QUICK)
+    assert found.materiality == {"too_low": None, "too_high": 0.03}
+    assert "points too high (95% confidence, by itself) is possible" in " ".join(str(found).split())
+    table = first_screen(found).slices
+    owns = [row.own for row in table.rows if row.own]
+    assert owns
+    assert all(table.axis.low <= low <= high <= table.axis.high for low, high in owns)
+
+
 @pytest.mark.slow
 def test_what_leads_is_never_said_not_to_matter():
     """Of confidence that is too high on average, a tenth of a class is too low."""

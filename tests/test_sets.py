@@ -188,7 +188,18 @@ _WRONG = {
     "one outcome for every set": lambda: audit(Sets(MEMBERS, 0.9), LABELS[1:]),
     "'ks' looks for errors of both sides": lambda: audit(Sets(MEMBERS, 0.9), statistics="ks"),
     "possible: less": lambda: caltest.test(Sets(MEMBERS, 0.9), LABELS, alternative="greater"),
-    "how much too little matters": lambda: audit(Sets(MEMBERS, 0.9), materiality={"too_low": 0.1}),
+    "coverage that is too low: materiality=": lambda: audit(
+        Sets(MEMBERS, 0.9), materiality={"too_high": 0.1}
+    ),
+    "a bound is of errors": lambda: caltest.miscalibration_bounds(Sets(MEMBERS, 0.9), LABELS),
+    "a certificate is of": lambda: caltest.certificate(Sets(MEMBERS, 0.9), LABELS),
+    "'skce_uq' looks for errors": lambda: caltest.estimate(Sets(MEMBERS, 0.9), LABELS),
+    "have one name": lambda: Sets(pd.DataFrame(TABLE[:, [0, 1, 1]], columns=["a", 1, 1.0]), 0.9),
+    "'groups', and no groups": lambda: audit(Sets(MEMBERS, 0.9, claims="groups")),
+    "'features', and no features": lambda: audit(Sets(MEMBERS, 0.9, claims=["size", "features"])),
+    "intervals have no classes": lambda: audit(
+        Sets(lower=LABELS - 1, upper=LABELS + 1, level=0.9, claims="class")
+    ),
     "give no lenses": lambda: audit(Sets(MEMBERS, 0.9), lenses="top_label"),
     "a monitor bets": lambda: caltest.Monitor().update(Sets(MEMBERS, 0.9), LABELS),
     "models are compared by": lambda: caltest.compare(
@@ -246,6 +257,32 @@ def test_files_state_intervals(tmp_path, monkeypatch) -> None:
         caltest.files.read("ends.csv", "y", columns={"sets": "low", "level": 0.9}, logits=True)
     for options, said in ((ends, "level could not be read"), (ends[:2], "missing, or given twice")):
         assert said in command("test", "ends.csv", *options, "--label", "y").stderr.replace("\n", " ")
+
+
+def test_cells_that_say_nothing_are_named(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ends = pd.DataFrame({"low": ["1", None, "2"], "high": ["x", "3", "4"], "y": [2, 2, 3]})
+    ends.to_parquet("ends.parquet")
+    pd.DataFrame({"in_a": [1, 0, 2], "in_b": 1, "y": list("aab")}).to_csv("bits.csv", index=False)
+    lost = ["ends.parquet", "--lower", "low", "--upper", "high"]
+    for given, said in (
+        (lost, "column 'low' is empty in row 1"),
+        (["bits.csv", "--sets", "in_"], "column 'in_a' holds '2' in row 2 (counting from 0); give 1"),
+    ):
+        run = command("test", *given, "--label", "y", "--level", "0.9")
+        assert said in run.stderr.replace("\n", " ")
+        assert run.exit_code == 2
+
+
+def test_limits_are_of_coverage_that_is_too_low() -> None:
+    found = audit(Sets(MEMBERS, LEVEL), materiality={"too_low": 0.05})
+    same = audit(Sets(MEMBERS, LEVEL), materiality=0.05)
+    assert found.verdict == same.verdict == "within"
+    assert found.materiality == {"too_low": 0.05, "too_high": None}
+    assert json.loads(caltest.report.to_json(found))["materiality"] == found.materiality
+    assert str(found).partition("alone")[0] == str(same).partition("alone")[0]
+    assert audit(Sets(MEMBERS, LEVEL), materiality={"too_low": 0}).verdict in ("within", "undecided")
+    assert caltest.estimate(Sets(MEMBERS, LEVEL), LABELS, "citl") < 0.0
 
 
 def test_the_page_runs() -> None:

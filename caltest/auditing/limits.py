@@ -60,6 +60,8 @@ class Limit(NamedTuple):
             under, over = (materiality if side in sides else None for side in BOTH)
             return cls(under, over, ratio, sides)
         points = materiality.get("too_low"), materiality.get("too_high")
+        if sides == ("over",) and points[1] is None:  # of sets: coverage that is too low
+            points = points[::-1]
         matter = (side for side, each in zip(BOTH, points, strict=True) if each is not None)
         return cls(*points, ratio, tuple(matter))
 

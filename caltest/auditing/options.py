@@ -181,9 +181,10 @@ class Options:
             )
         usual = isinstance(lenses, tuple) and lenses == LENSES
         covered, limit = isinstance(law, Covered), others.get("materiality")
-        low = isinstance(limit, Mapping) and limit.get("too_low") is not None
-        if covered and (tolerance is not None or not usual or low):
-            do = "give no lenses, no tolerance, and as a limit how much too little matters"
+        high = isinstance(limit, Mapping) and limit.get("too_high") is not None
+        if covered and (tolerance is not None or not usual or high):
+            least = Argument("materiality", {"too_low": 0.02}, shell="--materiality-low 0.02")
+            do = f"give no lenses, no tolerance, and a limit of coverage that is too low: {least}"
             raise InputError(f"sets claim that at least so many rows are covered; {do}.")
         found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
         found = {COVERAGE: None} if covered else found

@@ -20,6 +20,7 @@ from caltest.data.features import Features, read_features
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law
 from caltest.laws.classes import Array, Outcomes, read_only
+from caltest.laws.sets import refuse_sets
 from caltest.spelling import Spelled, column_of, is_number, moment_of
 
 # ------------------------------------------------------------------ weights
@@ -110,6 +111,7 @@ class Weighing:
 
 def check_alike(rows: Any, what: str, do: str, *, weighted: str | None = None) -> None:
     """Raise if rows are in clusters, or have weights: what is done next counts independent rows."""
+    refuse_sets(rows.law, f"{what} is of errors of both sides")
     refuse_clusters(rows.clusters, what)
     if not rows.are_alike:
         raise InputError(f"{weighted or what} takes no weights, and these rows have some; {do}.")

@@ -304,6 +304,9 @@ def _of_sets(table: Any, roles: Roles) -> Content:
             of["members"] = [*map(_listed, column(start))]
         else:
             of["members"] = table[own].map(lambda cell: _BITS.get(spelled(cell)))
+            for row, k in np.argwhere(of["members"].isna().to_numpy())[:1].tolist():
+                found = quoted(table[own[k]][row])
+                raise InputError(_WRONG["bit"], name=quoted(own[k]), found=found, row=row)
             of["members"].columns = [name.removeprefix(start) for name in own]
     weights = None if roles.weights is None else _numbers(column(roles.weights))
     groups, beside = ({x: column(x).tolist() for x in each} for each in (roles.groups, roles.features))
@@ -463,6 +466,8 @@ _WRONG = {
     "cdf or pmf.",
     "no tasks": "there are no columns of tasks, such as location and horizon; add them.",
     "number": "column {name} holds {found} in {row}, which is not a number; correct it.",
+    "empty": "column {name} is empty in {row}: a number, such as an end, is missing; write it.",
+    "bit": "column {name} holds {found} in {row}; give 1 for a class in the set, else 0.",
     "again": "output {found} of a task is stated in {row} again; keep one of each.",
     "one draw": "every task ({found}) has one draw; take out what names every draw, as an index does.",
     "uneven": "the task {found} has fewer rows of output than others; give every task the same.",
@@ -563,8 +568,10 @@ def _picked(frame: Any, name: str, value: str) -> Any:
 
 def _numbers(column: Any) -> Any:
     """Return text as numbers, or raise."""
-    for row, cell in column[~column.map(is_number).astype(np.bool_)].items():
-        raise InputError(_WRONG["number"], name=quoted(column.name), found=quoted(cell), row=int(row))
+    for row, cell in column.items():
+        if is_missing(cell) or not is_number(cell):
+            kind = "empty" if is_missing(cell) else "number"
+            raise InputError(_WRONG[kind], name=quoted(column.name), found=quoted(cell), row=int(row))
     return column.astype(np.float64)
 
 

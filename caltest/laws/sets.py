@@ -33,6 +33,7 @@ _WRONG = {
     "shape": f"members has shape {{shape}}; {_GIVE}, of one level: members[:, :, 0], say.",
     "table": "members holds {found} in {row}; give True or 1 for a class in the set, else False or 0.",
     "ends": "{row} has the ends {found}; give the lower end first, and no NaN.",
+    "names": "two columns of members have one name ({names}); give every class one column.",
     "list": "{row} of members is {found}; give a list of classes, each once.",
     "level": "level has shape {shape}; give one number, or one for each of {n:,} sets.",
     "rows": "there are {n:,} sets, and outcomes have shape {shape}; give one outcome for every set.",
@@ -141,6 +142,8 @@ class Sets(Shaped):
             wrong, kind, self.names = ~(table[:, :1] <= table[:, 1:]), "ends", None
         elif not self.names:
             self.names = tuple(map(str, range(table.shape[1])))
+        if len(set(map(as_spelled, self.names or ()))) < len(self.names or ()):
+            raise InputError(_WRONG["names"], names=", ".join(map(str, self.names[:8])))
         for row, column in np.argwhere(wrong)[:1].tolist():
             found = " and ".join(f"{each:g}" for each in table[row, column:][:2])
             raise InputError(_WRONG[kind], row=row, found=found)

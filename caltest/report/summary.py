@@ -299,7 +299,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     shown = [of for _, of in called]
     first_group = next((of for of in shown if isinstance(of, View) and of.group), None)
     rows = [row(*each) for each in called]
-    axis = pictures.axis_of_bars([each.bar for each in rows], limit or 0.0, as_ratio=as_ratio)
+    reach = (sorted((*each.bar, *(each.own or ()))) for each in rows)  # the own end decides "within"
+    bars = [(low, row.bar[1], high) for (low, *_, high), row in zip(reach, rows, strict=True)]
+    axis = pictures.axis_of_bars(bars, limit or 0.0, as_ratio=as_ratio)
     more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
     of_more = (
         "stated probabilities" if by_class and not audit.n_classes else captions.plural(noun, more)

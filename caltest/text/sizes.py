@@ -226,7 +226,8 @@ def farthest(of: View | Part | Rest, audit: Audit) -> str:
     """Return how large an error is possible, at most: in points, or as a ratio."""
     if only := audit.limit.only:
         end = outward_points(0.0, own_most(of, audit))[1]
-        return f"up to {end} points {counted_way(only, of.lens)}"
+        by = f"({own_sure(audit, 1)} confidence, by itself)"
+        return f"up to {end} points {counted_way(only, of.lens)} {by}"
     if audit.materiality is not None or audit.materiality_ratio is None:
         _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
         return f"up to {outward_points(0.0, of.most)[1]} points {counted_way(side, of.lens)}"
