@@ -80,7 +80,7 @@ def test_quantile_forecasts_count_ties_as_they_claim():
         over = whole - at
         score += 2.0 * np.mean(np.where(over > 0.0, level, level - 1.0) * over) / len(LEVELS)
     assert good.crps == pytest.approx(score)
-    assert any("mean quantile score" in note and "7 levels" in note for note in found.warnings)
+    assert any("mean quantile score" in note and "7 of their levels" in note for note in found.warnings)
     assert found.values.argmax() == 1
 
 

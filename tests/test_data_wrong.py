@@ -185,11 +185,7 @@ def first_contacts():
     yield "incidences", np.outer(UNIT, [0.1, 0.5, 0.9]), EVENTS
     yield "Venn-ABERS", np.column_stack([0.9 * UNIT, 0.9 * UNIT + 0.1]), EVENTS
     yield "two scores", np.column_stack([0.4 * UNIT, 0.4 * UNIT + 0.5]), EVENTS
-    yield (
-        "one row of two classes",
-        np.vstack([np.eye(4)[np.tile(Y, 9)[:99] % 4], [1, 1, 0, 0]]),
-        [0] * 100,
-    )
+    yield "one row of two classes", np.vstack([np.eye(2).repeat(15, axis=0), [1, 1]]), [0] * 31
     yield "covariances", np.tile([[3, 1], [1, 2]], (20, 1, 1)), np.column_stack([PRICES, UNIT]) + 0.25
     yield "odds", UNIT / (1.01 - UNIT), EVENTS
     yield "odds below 100", UNIT / (1.1 - UNIT), EVENTS

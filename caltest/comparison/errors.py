@@ -25,7 +25,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from caltest._numbers import counted
 from caltest._sums import Array, blocks
 from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
@@ -386,7 +385,7 @@ def _scored_alike(
             )
         notes.append(
             "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
-            f"models at {counted(len(levels), 'level')} from {levels[0]:g} to {levels[-1]:g}."
+            f"models at {len(levels)} of their levels, from {levels[0]:g} to {levels[-1]:g}."
         )
     pools = [int(np.min(law.counts)) for law in laws if isinstance(law, Pool)]
     fewest = min(pools, default=np.inf)

@@ -35,8 +35,7 @@ _LOOKS = {
     "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
     "{found}; give p1/(1 - p0 + p1), as P(class 1).",
     "curves": "probs looks like cumulative probabilities, which rise or fall along every row; give the "
-    "differences for classes, or {survival} of the chances of no event by each time; of scores of "
-    "classes by themselves give softmax probabilities.",
+    "differences for classes, {survival} of no event by each time, or softmax probabilities of scores.",
     "scores": "probs looks like odds or distances: {entry}, outside [0, 1], and none is negative; give "
     "p/(1 + p) if these are odds, {logits} if logits, or fit probabilities to them first.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
