@@ -192,10 +192,34 @@ def test_marks_and_confidence_of_any_field():
 def test_percent_is_read_by_its_sign_and_other_scales_as_they_are_stated():
     stated = ["85%", "5 %", "100%", "0.5"]
     pd.DataFrame({"p": stated, "y": [1, 0, 1, 0]}).to_csv("a.csv", index=False)
-    assert read("a.csv").rows.probs[:, 1].tolist() == [0.85, 0.05, 1.0, 0.5]
+    for scale, last in ((1, 0.5), (100, 0.005), ({"0.5": 0.25}, 0.25)):
+        assert read("a.csv", scale=scale).rows.probs[:, 1].tolist() == [0.85, 0.05, 1.0, last]
     for name, save in (("b.csv", pd.DataFrame.to_csv), ("b.parquet", pd.DataFrame.to_parquet)):
         save(pd.DataFrame({"p": [8, 0, 10, 5], "y": [1, 0, 1, 0]}), name, index=False)
         assert read(name, scale=10).rows.probs[:, 1].tolist() == [0.8, 0.0, 1.0, 0.5]
+
+
+def test_a_scale_that_no_number_needs_is_noted():
+    samples = [answer(f"q{k}", 1, "CI"[k % 2], {"confidence": 0.5 + k / 9}) for k in range(4)]
+    assert "are they fractions" not in str(read(logged(samples)).rows.notes)
+    note = "All probabilities are 1 at most, of 100; are they fractions of 1?"
+    assert note in read("log.json", scale=100).rows.notes
+
+
+def test_only_log_likelihoods_are_choices_whatever_fields_are_called():
+    fields = {"choice 1": 0.9, "choice A": "no"}
+    marks = enumerate("CICI")
+    logged([answer(f"q{k}", 1, mark, {"confidence": 0.7}, **fields) for k, mark in marks])
+    sample = read("log.json")
+    assert sample.rows.probs[:, 1].tolist() == [0.7] * 4
+    fields |= {"choice 3": 1, "0": "a"}
+    lines = [question(k, [-1.0, -1.0], k % 2, "law", doc=fields) for k in range(4)]
+    sample = read(written("samples_a.jsonl", lines))
+    assert (sample.rows.classes, sample.rows.probs.tolist()) == (
+        ("choice 1", "choice 2"),
+        [[0.5, 0.5]] * 4,
+    )
+    assert read_with_groups("samples_a.jsonl", groups=["0"])[1]["0"].tolist() == ["a"] * 4
 
 
 def test_rows_that_are_left_are_called_as_they_stand_in_the_file():
@@ -214,6 +238,26 @@ WRONG = {
     "several right": (
         lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0, -3.0], 0, "a", acc=0.43)]),
         [], "which choice is right in row 0 (counting from 0) is not known: target is '0'",
+    ),
+    "option without use": (
+        lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a")]),
+        ["--label", "subject"], "says itself what is likely and what is right; leave --label out",
+    ),
+    "scale without use": (
+        lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a")]),
+        ["--scale", "100"], "leave --scale out",
+    ),
+    "sets of a log": (
+        lambda: logged([answer("q", 1, "C", {"confidence": 0.5})]),
+        ["--sets", "a_", "--level", "0.9"], "leave --sets out",
+    ),
+    "some percent": (
+        lambda: Path("a.csv").write_text("p,y\n85%,1\n1,0\n") and "a.csv",
+        [], "column 'p' holds '1' in row 1 (counting from 0), and percent signs elsewhere",
+    ),
+    "some percent of a log": (
+        lambda: logged([answer("q", 1, "C", {"confidence": x}) for x in ("85%", 1)]),
+        [], "column 'confidence' holds '1' in row 1 (counting from 0), and percent signs elsewhere",
     ),
     "partly right": (
         lambda: logged([answer("q", 1, "P", {"confidence": 0.5})]),

@@ -298,6 +298,15 @@ class Roles:
         number = text.removesuffix("%")
         return float(number) / (whole if number == text else 100.0) if is_number(number) else cell
 
+    def check_signs(self, name: str, cells: Sequence[object]) -> None:
+        """Raise if some cells have a percent sign and others none, and no scale says what these are."""
+        texts = [str(cell).strip().casefold() for cell in cells]
+        words = self.scale if isinstance(self.scale, Mapping) else {}
+        bare = [k for k, text in enumerate(texts) if is_number(text) and text not in words]
+        if bare and any("%" in text for text in texts) and not isinstance(self.scale, float):
+            found, do = quoted(cells[bare[0]]), Argument("scale", ...)
+            raise InputError(_SIGNS, column=quoted(name), found=found, row=bare[0], scale=do)
+
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
         apart = {self.label, self.weights, *self.groups, *self.features}
@@ -459,6 +468,7 @@ class Columns:
                     do = Phrase(f"{'leave such cells empty, or ' * lack}name columns of numbers")
                     do = _NO_OUTCOMES if name == self.label else do
                 cells = load(name)
+                self.roles.check_signs(name, cells)
                 if self.roles.numbers is None and any(map(self.roles.tells, cells)):
                     cells = list(map(self.roles.stated, cells))
                 if dtype != nw.String or any(isinstance(cell, str) for cell in cells):
@@ -504,7 +514,10 @@ class Columns:
         frame: Any = nw.from_native(table, eager_only=True)
         roles, where, labels = self.roles, listed(self.probs), None
         groups = {name: cells_in(frame.get_column(name), name) for name in roles.groups}
-        origin = f"probs were read from {where}"
+        origin, notes = f"probs were read from {where}", self.notes
+        of = roles.scale if roles.numbers is None and isinstance(roles.scale, float) else 1.0
+        if of > 1.0 and max(frame.get_column(name).max() or 0.0 for name in self.probs) * of <= 1.0:
+            notes += (f"All probabilities are 1 at most, of {of:g}; are they fractions of 1?",)
         if self.label is not None:
             whence = f"probs from {where}" if roles.numbers is None else str(roles.numbers)
             origin = f"labels were read from column {quoted(self.label)}, {whence}"
@@ -519,7 +532,7 @@ class Columns:
         if told:
             origin += f"; {told}, which {Argument('skip_missing', True)} leaves out"
         features = {name: frame.get_column(name) for name in roles.features}
-        own = (roles, probs, labels, groups, self.notes, origin, weights)
+        own = (roles, probs, labels, groups, notes, origin, weights)
         return Content(*own, lambda number: row(int(kept[number])), features, tuple(doubts))
 
     def _floats(self, table: Any) -> NamedArray | None:
@@ -614,6 +627,10 @@ class Content:
             raise error.explained(self.origin) from error
 
 
+_SIGNS = (
+    "column {column} holds {found} in {row}, and percent signs elsewhere; say what it is out of, 100 "
+    "or 1, with {scale}."
+)
 _LARGE = "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
 
 

@@ -32,6 +32,7 @@ _WRONG = {
     "a multiple-choice task.",
     "target": "which choice is right in {row} is not known: target is {found}, of {known}, and acc is "
     "{acc}; leave this task out.",
+    "option": "this log says itself what is likely and what is right; leave {option} out.",
     "zip": "this is a compressed log of inspect; write it as JSON: inspect log convert --to json.",
     "none": "there are no samples, so this is no log of inspect; give one, or a table as JSON lines.",
     "scorer": "the scorers are {known}; say which one, with {label}.",
@@ -40,55 +41,64 @@ _WRONG = {
 }
 
 
-def log_files(path: Any) -> list[Place]:
-    """Return the files of a log of one of these packages, known by a suffix or the first line."""
+def log_files(path: Any, roles: Roles) -> list[Place]:
+    """Return the files of a log of one of these packages, known by a suffix or the first line.
+
+    A folder may hold one of each model; a line with the columns that are named is a table's.
+    """
     several = path if isinstance(path, list | tuple) else [path]
     files: list[Place] = [paths.located(each) for each in several]
-    if files[0].suffix.lower() not in ("", ".jsonl", ".json", ".eval"):
+    if re.fullmatch(r"\.(?!json|eval)[a-z]+", files[0].suffix.lower()):
         return []
     if len(files) == 1 and (paths.is_folder(files[0]) or paths.is_pattern(files[0])):
         files = paths.entries(files[0])
+    if files and paths.is_folder(files[0]):
+        files = [*chain(*(paths.entries(x) if paths.is_folder(x) else [x] for x in files))]
     lines = [each for each in files if each.suffix.lower() == ".jsonl"]
     if not lines or not paths.is_file(lines[0]):
         return files if files and files[0].suffix.lower() in (".json", ".eval") else []
     with paths.opened(lines[0], "JSON lines") as file:
-        return lines if re.match(rb'{"doc_id": .*"filtered_resps": ', file.readline(2**24)) else []
+        first = attempt(lambda: {*json.loads(file.readline(2**24))}) or set()
+    own = {"doc_id", "filtered_resps"} <= first and not first & {*(roles.columns or ())}
+    return lines if own else []
 
 
 def read_logs(files: Sequence[Place], roles: Roles) -> Content:
     """Read the logs of one package as one table."""
     import pyarrow as pa
 
-    answers, places = list[dict[str, Any]](), list[Row]()
+    answers, places = list[dict[Any, Any]](), list[Row]()
     parts = paths.called_apart(files) if len(files) > 1 else ("",)
     for path, part in zip(files, parts, strict=True):
         read = _harness if path.suffix.lower() == ".jsonl" else _inspect
-        with paths.placed(partial(Row, of=part)), paths.opened(path, "JSON") as file:
+        with paths.placed(partial(Row, of=part)), paths.opened(path, "JSON of such a log") as file:
             answers += list(read(file, path, roles.label))
         places += [Row(row, part) for row in range(len(answers) - len(places))]
-    names = dict.fromkeys(chain.from_iterable(answers))
-    cells = {name: [each.get(name) for each in answers] for name in names}
+    cells = {x: [each.get(x) for each in answers] for x in dict.fromkeys(chain.from_iterable(answers))}
+    choices = {f"choice {k + 1}": [x or 0.0 for x in cells.pop(k)] for k in [*cells] if type(k) is int}
     texts = {name: [x if x is None else str(x) for x in each] for name, each in cells.items()}
-    choices = [name for name in names if name.startswith("choice ")]
-    numbers = {name: [x or 0.0 for x in cells[name]] for name in choices}
-    table = pa.table(texts | {"right": cells["right"]} | numbers)
+    for name in ("sets", *(("label", "scale", "logits") if choices else ())):
+        if getattr(roles, name):
+            raise InputError(_WRONG["option"], option=Argument(name, ...))
+    table = pa.table(texts | {"right": cells["right"]} | choices)
     groups = [name for name in _GROUPS if len(set(texts.get(name, ()))) > 1]
     groups = [name for name in groups if name != "task" or "subject" not in groups]
     groups = [*roles.groups] if set(roles.groups) - {roles.clusters} else groups
     questions = len(set(texts["question"]))
     together = roles.clusters or ("question" if questions < len(answers) else None)
-    scale = None if choices else roles.scale or 1.0
-    own = replace(roles, label="right", groups=groups, clusters=together, scale=scale)
-    own = replace(own, columns=roles.columns or choices or "confidence")
+    named = roles.columns or [*choices] or ["confidence"]
+    signed = any("%" in str(texts.get(name)) for name in named)
+    scale = roles.scale or (None if choices or signed else 1.0)
+    own = replace(roles, label="right", groups=groups, clusters=together, scale=scale, columns=named)
     note = f"Read as a log of {len(answers):,} answers to {questions:,} questions; groups: "
     note += f"{listed(groups) or 'none'}; clusters: {together or 'none'}."
-    columns = replace(Columns.of(own, [*names]), notes=(note,))
+    columns = replace(Columns.of(own, table.column_names), notes=(note,))
     with paths.placed(places.__getitem__):
         columns.check_kinds(table.schema, lambda name: table.column(name).to_pylist())
     return columns.content(table, places.__getitem__)
 
 
-def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[str, Any]]:
+def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[Any, Any]]:
     """Read a task's samples of lm-evaluation-harness: log-likelihoods of a question's choices."""
     named = _SAMPLES.fullmatch(path.name)
     of = {"model": str(path).rpartition("/")[0], "task": named[1] if named else path.name}
@@ -107,7 +117,7 @@ def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[str, Any]]:
         elif not 0 <= right < len(scores) or acc not in (None, best == right):
             target, choices = quoted(target), listed(known)
             raise InputError(_WRONG["target"], row=row, found=target, known=choices, acc=acc)
-        own = {f"choice {k + 1}": x for k, x in enumerate(softmax(scores).tolist())}
+        own: dict[Any, Any] = dict(enumerate(softmax(scores).tolist()))
         own |= {"question": f"{of['task']} {each['doc_id']}", "right": f"choice {right + 1}"}
         yield {**of, **each["doc"], **own}
 

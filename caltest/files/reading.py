@@ -259,7 +259,7 @@ def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> C
     if where is not None:
         text = "{where} picks rows of a hub's long table; give its {truth} too."
         raise InputError(text, where=Argument("where"), truth=Argument("truth"))
-    if files := log_files(path):
+    if files := log_files(path, roles):
         return read_logs(files, roles)
     if isinstance(path, list | tuple):
         raise InputError(
