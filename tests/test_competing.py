@@ -119,6 +119,30 @@ def test_one_cause_alone_needs_follow_up_and_counts_other_events_as_followed():
 
 
 @pytest.mark.parametrize(
+    "how", [{}, {"clusters": np.arange(200) // 2}, {"weights": np.arange(200) % 2 + 1.0}]
+)
+def test_risks_of_causes_sum_to_one_at_most_without_strata(how):
+    rng, rates = np.random.default_rng(0), np.ones(200)  # predictions that all rows share
+    stated = {"relapse": incidence(rates, rates), "death": incidence(rates, rates)}
+    end, time = rng.uniform(2.0, 4.0, 200), rng.exponential(0.25, 200)
+    seen = (
+        np.minimum(time, end),
+        np.where(time <= end, np.where(rng.random(200) < 0.5, *NAMES[1:]), "0"),
+    )
+    lenses = [f"cause:{name}/until:1.5" for name in stated]
+    found = caltest.audit(
+        caltest.predictive.Survival(incidence=stated, times=TIMES),
+        seen, lenses=lenses, materiality=0.08, n_resamples=39, alpha=0.1, rng=0, **how,
+    )  # fmt: skip
+    came = [(seen[1] == name) & (seen[0] <= 1.5) for name in stated]  # nobody is censored before
+    by_hand = [np.average(each, weights=how.get("weights")) for each in came]
+    assert [view.observed for view in found.views] == pytest.approx(by_hand, abs=1e-9)
+    assert sum(view.observed for view in found.views) <= 1.0 + 1e-9
+    assert all(view.low < view.error < view.high for view in found.views)
+    assert found.verdict != "material"
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"incidence": {"a": [[0.1, 0.2]], 0: [[0.1, 0.2]]}}, "0 is censored"),

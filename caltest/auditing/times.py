@@ -31,6 +31,7 @@ from caltest.bounds import intervals
 from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, StratifiedRisk, scaled_risk
 from caltest.data import Sample
 from caltest.data.rows import effective_number
+from caltest.forms import FEWEST_CLUSTERS
 from caltest.nulls.base import Trial
 from caltest.nulls.times import TIES, if_shared, of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
@@ -40,6 +41,7 @@ _FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expec
 _LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value,
 _LEAST = 1e-8  # … from the largest on to this
 _MARKS = 40  # times of the curves
+_ROUNDED = 1e-12  # of what rows add, which is all 0 where all had the event, or none
 _LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
 
 
@@ -117,10 +119,11 @@ class Risk:
         whole = max(whole, 1e-300)
         if self.design.plain:
             low, high = intervals.events_bounds(total, level)
-        elif self.design.clusters is not None and self.carried >= sizes.enough_clusters(level):
+        elif (
+            self.design.clusters is not None and total and self.carried >= sizes.enough_clusters(level)
+        ):
             values = self.rows.weights * (self.came - total / whole * self.expected)
-            units = effective_number(self.design.sums(self.rows.weights * self.expected**0.5) ** 2)
-            below, above = sizes.ends_by_t(self.design, values, 1.0, level, units)
+            below, above = self.reach(values, level)
             low, high = max(total - below, 0.0), total + above
         else:
             given = total, self.expected, self.rows.weights, self.design.codes, level
@@ -131,6 +134,13 @@ class Risk:
     def carried(self) -> float:
         """How many events of whole clusters are expected, in effect."""
         return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
+
+    def reach(self, values: Array, level: float) -> tuple[float, float]:
+        """Return how far limits are below and above, by centred values of rows."""
+        if self.carried < sizes.enough_clusters(level) or np.ptp(values) < _ROUNDED:
+            return np.inf, np.inf
+        units = effective_number(self.design.sums(self.rows.weights * self.expected**0.5) ** 2)
+        return sizes.ends_by_t(self.design, values, 1.0, level, units)
 
     @cached_property
     def unknown(self) -> float:
@@ -155,19 +165,30 @@ class Risk:
 
     @cached_property
     def strata(self) -> StratifiedRisk | None:
-        """The risk until the horizon within strata; None with few strata."""
-        if not self.design.plain:
+        """The risk until the horizon within strata; None with few strata, but of competing events."""
+        direct, plain = self.direct and not self.alone, self.design.plain
+        if not plain and not direct:
             return None
-        time, event = self.ended
-        return intervals.risk_bounds(
-            time, event, self.risk, self.expected, self.horizon, self.fewest, self.apart
-        )
+        given = *self.ended, self.risk, self.expected, self.horizon
+        more = None if plain else self.rows.weights, None if plain else self.reach
+        return intervals.risk_bounds(*given, 0 if direct else self.fewest, self.apart, *more)
+
+    @property
+    def direct(self) -> bool:
+        """Whether hazards that are so many times as large say nothing: of competing events."""
+        return bool(self.rows.law.code)
+
+    @property
+    def tells(self) -> bool:
+        """Whether it may be shown to be inside a limit: not by few expected events."""
+        return self.strata is not None and (not self.direct or self.carried >= FEWEST_CLUSTERS)
 
     def bounds(self, level: float) -> Sizing:
         """Return the risk until the horizon, with limits.
 
-        Without strata they are those of events, as if all hazards were so many times as large: they
-        describe, and do not show what is within a limit. Rows set apart are unknown then.
+        Without strata they are those of events, as if all hazards (of one kind of event) were so many
+        times as large: they describe, and do not show what is within a limit. Rows set apart are
+        unknown then.
         """
         if self.strata is not None:
             return self.strata.limits(level)
@@ -265,7 +286,7 @@ class SizesOfTimes(Sizes):
         mean, joint, own = risk.predicted, *map(risk.bounds, levels)
         ends = ((mean - each.high, mean - each.low) for each in (joint, own))
         found = self.facts(mean, joint.estimate, *ends) | {"unfollowed": risk.unknown, "exact": False}
-        return found | {"inside": found["inside"] and risk.strata is not None}
+        return found | {"inside": found["inside"] and risk.tells}
 
     def ways(self, look: Look, sized: Any, labels: NDArray[Any]) -> list[Wanted]:
         """Return what would show it, by the width of its interval; nothing if rows are not followed."""
@@ -298,7 +319,9 @@ class SizesOfTimes(Sizes):
         group = most.look.group
         where = f"where {group.words}" if group else "of all rows"
         until: Any = most.look.scope.horizon
-        going_on = "as predicted" if most.alone else "as until then"
+        going_on = (
+            "as predicted" if most.alone else "without events" if most.direct else "as until then"
+        )
         return [
             *notes,
             f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until "

@@ -19,7 +19,7 @@ from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 
 from caltest._sums import Array
 from caltest.forms import Side
-from caltest.statistics.times import ProductLimit, follows, kaplan_meier, strata_of
+from caltest.statistics.times import ProductLimit, follows, incidence, kaplan_meier, strata_of
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
@@ -371,6 +371,8 @@ def risk_bounds(
     horizon: float,
     fewest: int = 1,
     apart: NDArray[np.intp] | None = None,
+    weights: Array | None = None,
+    reach: Callable[[Array, float], tuple[float, float]] | None = None,
 ) -> StratifiedRisk | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 
@@ -386,6 +388,10 @@ def risk_bounds(
     went on to be so many times those predicted as until then; as predicted, if what was ``expected`` of
     what was seen is not known and the risk stands for it. Rows with another number in ``apart`` have
     strata of their own.
+
+    With 0 as the ``fewest`` all rows are a stratum where there are no others, and no hazards go on, as
+    those of competing events do not by themselves: no more events stand in the estimate. Rows may count
+    by ``weights`` then, and ``reach`` says how far limits are at a level by what every row adds.
     """
 
     def halved(rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], bool]]:
@@ -398,42 +404,47 @@ def risk_bounds(
         return [each for half in halves for each in halved(rows[half])]
 
     apart = np.zeros(len(risk), np.intp) if apart is None else apart
-    strata, several = list[NDArray[np.intp]](), int(apart.any())
+    w, added = np.ones(len(risk)) if weights is None else weights, np.zeros(len(risk))
+    whole = float(w.sum())
+    strata, single = list[NDArray[np.intp]](), int(apart.any() or not fewest)
     for code in np.unique(apart):
         alike = np.flatnonzero(apart == code)
-        strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike] * several
+        strata += [alike[part] for part in strata_of(risk[alike], expected[alike])] or [alike] * single
     same = expected is risk and not any(np.ptp(risk[rows]) for rows in strata)
     if len(strata) < (1 if same else fewest):
         return None
-    each = list[tuple[int, float, ProductLimit, bool, Array]]()
+    each = list[tuple[float, float, float, ProductLimit, bool, Array]]()
     for rows, lost in chain.from_iterable(map(halved, strata)):
         found, stated = kaplan_meier(time[rows], event[rows], horizon), risk[rows]
         seen: Any = found or kaplan_meier(time[rows], event[rows], float(time[rows].max()))
-        own = 1.0 - seen.survival
-        if found is None:
+        share = float(w[rows].sum()) / whole
+        own = observed = 1.0 - seen.survival
+        if reach:
+            own, values = incidence(time[rows], event[rows], horizon, w[rows])
+            observed, added[rows] = own, share * values
+        elif found is None and fewest:
             came = float(np.sum((event[rows] == 1) & (time[rows] <= horizon)))
-            whole = 0.0 if expected is risk else float(expected[rows].sum())
-            ratio = came / whole if whole > 0.0 else 1.0
+            due = 0.0 if expected is risk else float(expected[rows].sum())
+            ratio = came / due if due > 0.0 else 1.0
             own = max(scaled_risk(stated, np.ones(len(rows)), ratio), own)
         wider = lost * np.array([stated.max() - stated.mean(), stated.mean() - stated.min()])
-        each.append((len(rows), own, seen, found is not None, wider))
+        each.append((share, own, observed, seen, found is not None, wider))
 
     def limits(level: float) -> Sizing:
         mean, missing, squares = 0.0, np.zeros(2), np.zeros(2)
-        for count, own, seen, followed, wider in each:
-            share, came = count / len(risk), 1.0 - seen.survival
+        for share, own, observed, seen, followed, wider in each:
             least, most = product_bounds(seen, level)
-            squares[0] += (share * (came - 1.0 + most)) ** 2
+            squares[0] += (share * (observed - 1.0 + most)) ** 2
             if followed:
-                squares[1] += (share * (1.0 - least - came)) ** 2
+                squares[1] += (share * (1.0 - least - observed)) ** 2
             else:
-                missing += share * (own - came), share * (1.0 - own)
+                missing += share * (own - observed), share * (1.0 - own)
             missing += share * wider
             mean += share * own
-        low, high = missing + np.sqrt(squares)
+        low, high = missing + (reach(added, level) if reach else np.sqrt(squares))
         return Sizing(mean, max(mean - float(low), 0.0), min(mean + float(high), 1.0))
 
-    unknown = sum(count for count, _, _, followed, _ in each if not followed) / len(risk)
+    unknown = min(math.fsum(share for share, *_, followed, _ in each if not followed), 1.0)
     return StratifiedRisk(unknown, limits)
 
 

@@ -224,6 +224,27 @@ def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None
     return ProductLimit(survival, left, at_risk, survival**2 * sums if survival else 0.0)
 
 
+def incidence(time: Array, event: Any, horizon: float, weights: Array) -> tuple[float, Array]:
+    """Return Aalen and Johansen's risk until a time of rows that count differently.
+
+    And what every row adds to it, (n,): its weight times the derivative of the risk by that.
+    """
+    order = np.lexsort((event == 0, time))
+    w, lost = weights[order], event[order] == 0
+    left, whole = np.cumsum(w[::-1])[::-1], float(weights.sum())
+    after = np.maximum(left - w, 1e-300)
+    kept = np.cumprod(np.append(1.0, np.where(lost, after / np.maximum(left, 1e-300), 1.0)))[:-1]
+    each = (event[order] == 1) & (time[order] <= horizon)
+    each = np.divide(each, kept * whole, out=np.zeros(len(w)), where=each)
+    came = np.cumsum(w * each)
+    later = lost * (came[-1] - came) / after  # of events, what counts for more by this loss
+    found = np.empty(len(w))
+    found[order] = w * (
+        each - came[-1] / whole + later - np.cumsum(later * w / np.maximum(left, 1e-300))
+    )
+    return float(came[-1]), found
+
+
 _FEWEST_EVENTS = 5.0  # expected of a stratum
 STRATA = 10
 _BLOCK = 10, 0.02  # rows with one prediction that are a stratum: so many, and this share of all
