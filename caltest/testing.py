@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from caltest import nulls
 from caltest._arguments import arguments
 from caltest._parallel import Workers, single_threaded_blas
+from caltest._visible import attempt
 from caltest.blocks import Read, adds_up, signed_columns_of_blocks, subsample_of, table_of_blocks
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
@@ -228,7 +229,7 @@ def test(
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
     searched = features is not None or (isinstance(probs, Rows) and probs.features is not None)
     usual = "feature_scan" if searched and not tolerant else usual
-    usual = "citl" if isinstance(getattr(probs, "law", probs), Sets) else usual
+    usual = "citl" if isinstance(attempt(lambda: getattr(probs, "law", probs)), Sets) else usual
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     draws = measure.usual_resamples if n_resamples is None else n_resamples
