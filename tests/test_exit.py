@@ -381,7 +381,7 @@ def test_any_other_option_of_a_parent_folder_is_said_first(option, monkeypatch):
     assert f"{option} is " in said
     assert said.endswith(").")
     assert "Set by ppp" in said
-    every = _configured(Config(None, "p" * 3000, dict.fromkeys(OPTIONS, "x" * 79)))
+    every = _configured(Config(None, "p" * 3000, dict.fromkeys(OPTIONS, "x" * 99)))
     assert all(f"{each} is " in sentence(every) for each in _HARMFUL)
 
 
