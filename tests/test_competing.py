@@ -142,6 +142,27 @@ def test_risks_of_causes_sum_to_one_at_most_without_strata(how):
     assert found.verdict != "material"
 
 
+@pytest.mark.parametrize("clusters", [None, np.arange(200) // 2])
+def test_events_of_a_stated_chance_of_0_are_found(clusters):
+    time, none = np.random.default_rng(0).exponential(size=200), np.zeros((200, 30))
+    certain = incidence(np.ones(200), np.zeros(200))
+    both = caltest.predictive.Survival(incidence={"relapse": certain, "death": none}, times=TIMES)
+    half = np.where(np.arange(200) % 4 < 2, *NAMES[1:])
+    how = {"materiality": 0.05, "clusters": clusters, "n_resamples": 39, "alpha": 0.1}
+    for predicted, cause, came in (
+        (caltest.predictive.Survival(1.0 - none, TIMES), np.ones(200), 1.0),
+        (both, half, half == "death"),
+    ):
+        lens = "until:1" if predicted is not both else LENSES[1]
+        found = caltest.audit(predicted, (time, cause), lenses=lens, **how, rng=0)
+        (view,) = found.views
+        assert view.predicted == 0.0
+        assert view.observed == pytest.approx(np.mean((time <= 1.0) * came))
+        assert view.high < -0.05
+        assert found.impossible == np.sum((time <= 3.0) * came)
+        assert found.verdict == "material"
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

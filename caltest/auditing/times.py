@@ -137,9 +137,11 @@ class Risk:
 
     def reach(self, values: Array, level: float) -> tuple[float, float]:
         """Return how far limits are below and above, by centred values of rows."""
-        if self.carried < sizes.enough_clusters(level) or np.ptp(values) < _ROUNDED:
+        enough, w = sizes.enough_clusters(level), self.rows.weights
+        due = self.expected if self.carried >= enough else self.came
+        if if_shared(w, due, self.design.codes)[1] < enough or np.ptp(values) < _ROUNDED:
             return np.inf, np.inf
-        units = effective_number(self.design.sums(self.rows.weights * self.expected**0.5) ** 2)
+        units = effective_number(self.design.sums(w * due**0.5) ** 2)
         return sizes.ends_by_t(self.design, values, 1.0, level, units)
 
     @cached_property
@@ -165,7 +167,7 @@ class Risk:
 
     @cached_property
     def strata(self) -> StratifiedRisk | None:
-        """The risk until the horizon within strata; None with few strata, but of competing events."""
+        """The risk until the horizon within strata; None with few, but where these alone tell."""
         direct, plain = self.direct and not self.alone, self.design.plain
         if not plain and not direct:
             return None
@@ -175,8 +177,9 @@ class Risk:
 
     @property
     def direct(self) -> bool:
-        """Whether hazards that are so many times as large say nothing: of competing events."""
-        return bool(self.rows.law.code)
+        """Whether hazards so many times as large say nothing: of competing events, or none expected."""
+        none = not self.expected.any() or (self.came > 0.0)[self.risk == 0.0].any()
+        return bool(self.rows.law.code or none)
 
     @property
     def tells(self) -> bool:
@@ -194,8 +197,7 @@ class Risk:
             return self.strata.limits(level)
         if self.alone:
             return Sizing(self.predicted, 0.0, 1.0)  # nothing is known
-        ratio = self.ratio(level) if self.sums[1] else Sizing(1.0, 0.0, np.inf)
-        found = scaled_risk(self.risk, self.rows.weights, ratio.estimate)
+        found = scaled_risk(self.risk, self.rows.weights, self.ratio(level).estimate)
         if (share := self.unknown) == 1.0:
             return Sizing(found, 0.0, 1.0)
         known, part = self.followed, 1.0 - share

@@ -354,9 +354,15 @@ class Survival(Shaped):
         """Say where a time was seen that the curve rules out."""
         below, at = self.cdf(outcomes)
         if self.interpolation == "step" or self.horizon is not None:
-            return np.asarray(at <= below)
-        # A curve of an empirical model is flat before its first event, which says little.
-        return np.asarray((below == 1.0) | ((at == 0.0) & (self._law is not None)))
+            found = at <= below
+        else:  # a curve of an empirical model is flat before its first event, which says little
+            found = (below == 1.0) | ((at == 0.0) & (self._law is not None))
+        if self._chances is not None:  # but not one that is flat to its end
+            cause = np.maximum((outcomes.view(np.int64) & _CODES) - 1, 0) if self.causes else 0
+            every = self._incidence if self.causes else self._chances[:, None]
+            never = every[np.arange(self.n_samples), cause, -1] == 0.0
+            found |= never & (self.marked(outcomes) <= self.last)
+        return np.asarray(found)
 
     # -------------------------------------------------------------- events, and events expected
 
