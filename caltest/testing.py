@@ -480,6 +480,8 @@ def _answered(
     count = None if rows.clusters is None else len(np.unique(rows.clusters))
     parameters = {**fitted.parameters, **_counted(rows, count, given.rates)}
     stated = given.stated(answer, parameters=parameters)
+    if isinstance(rows.law, Covered):
+        stated |= {"lens": "coverage", "claim": "coverage is at least the level of the sets"}
     return result_of(question, null, answer, _notes(given, fitted, form), **stated)
 
 

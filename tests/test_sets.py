@@ -85,7 +85,9 @@ def test_a_test_ranks_the_count() -> None:
     assert result.pvalue == pytest.approx(binom.cdf(48, 60, LEVEL), abs=0.004)
 
 
-@pytest.mark.parametrize("shape", ["bool", "0/1", "MAPIE", "lists", "frame", "names"])
+@pytest.mark.parametrize(
+    "shape", ["bool", "0/1", "MAPIE", "lists", "frame", "names", "tuple", "series"]
+)
 def test_sets_of_all_forms_are_the_same(shape: str) -> None:
     names = np.array(["ant", "bee", "cat", "dog", "eel"])
     frame = pd.DataFrame(MEMBERS, columns=names)
@@ -95,6 +97,8 @@ def test_sets_of_all_forms_are_the_same(shape: str) -> None:
         "0/1": (MEMBERS.astype(int), LABELS),
         "MAPIE": (MEMBERS[:, :, None], LABELS),
         "lists": (lists, LABELS),
+        "tuple": (tuple(lists), LABELS),
+        "series": (pd.Series(lists), LABELS),
         "frame": (frame, names[LABELS]),
         "names": ([names[row].tolist() for row in lists], names[LABELS]),
     }[shape]
@@ -194,10 +198,13 @@ _WRONG = {
     "a bound is of errors": lambda: caltest.miscalibration_bounds(Sets(MEMBERS, 0.9), LABELS),
     "a certificate is of": lambda: caltest.certificate(Sets(MEMBERS, 0.9), LABELS),
     "'skce_uq' looks for errors": lambda: caltest.estimate(Sets(MEMBERS, 0.9), LABELS),
+    "depends on no set; give their level": lambda: caltest.plan(Sets(MEMBERS, 0.9), materiality=0.02),
+    "give level, such as 0.9": lambda: Sets(MEMBERS),
+    "ends of intervals as lower and upper": lambda: audit(Sets(np.eye(2), 0.9), np.full(2, 5)),
     "have one name": lambda: Sets(pd.DataFrame(TABLE[:, [0, 1, 1]], columns=["a", 1, 1.0]), 0.9),
-    "'groups', and no groups": lambda: audit(Sets(MEMBERS, 0.9, claims="groups")),
-    "'features', and no features": lambda: audit(Sets(MEMBERS, 0.9, claims=["size", "features"])),
-    "intervals have no classes": lambda: audit(
+    "'groups', and none were": lambda: audit(Sets(MEMBERS, 0.9, claims="groups")),
+    "'features', and none were": lambda: audit(Sets(MEMBERS, 0.9, claims=["size", "features"])),
+    "'class', and none were": lambda: audit(
         Sets(lower=LABELS - 1, upper=LABELS + 1, level=0.9, claims="class")
     ),
     "give no lenses": lambda: audit(Sets(MEMBERS, 0.9), lenses="top_label"),
@@ -255,8 +262,39 @@ def test_files_state_intervals(tmp_path, monkeypatch) -> None:
     assert held.mean() < 0.95
     with pytest.raises(caltest.InputError, match="are of probabilities"):
         caltest.files.read("ends.csv", "y", columns={"sets": "low", "level": 0.9}, logits=True)
-    for options, said in ((ends, "level could not be read"), (ends[:2], "missing, or given twice")):
+    for options, said in (
+        (ends, "sets state no level; give --level"),
+        (ends[:2], "missing, or given twice"),
+    ):
         assert said in command("test", "ends.csv", *options, "--label", "y").stderr.replace("\n", " ")
+
+
+def test_empty_sets_are_taken_with_others() -> None:
+    rows = np.arange(600)
+    members = (np.eye(3, dtype=bool)[rows % 3] | (rows >= 400)[:, None]) & (rows >= 120)[:, None]
+    found = audit(Sets(members, LEVEL), rows % 3, materiality_ratio=1.05)
+    by_size = [view.group.words for view in found.described if "size" in view.group.column]
+    assert by_size == ["set size = 0 to 1", "set size = 3"]
+    text = str(found)
+    assert "coverage by size and class." in text
+    assert "a factor of 1.05 too low" in text
+    whole = caltest.report.to_html(found)
+    assert "no groups" in whole
+    assert "are covered ▸" not in whole
+    grouped = caltest.report.to_html(audit(Sets(members, LEVEL), rows % 3, groups=rows % 2))
+    assert "no groups" not in grouped
+
+
+def test_what_is_not_settled_by_rows_is_not_by_more() -> None:
+    members = np.zeros((2000, 2), dtype=bool)
+    members[:1740, 0] = True
+    shared = Sets(members, LEVEL, calibration_rows=100)
+    found = audit(shared, np.zeros(2000, int), materiality={"too_low": 0.01})
+    assert found.verdict == "undecided"
+    assert "audit again with more calibration rows" in " ".join(str(found).split())
+    tested = str(caltest.test(shared, np.zeros(2000, int), rng=0))
+    assert "coverage is at least the level of the sets" in tested
+    assert "2 classes" not in tested
 
 
 def test_cells_that_say_nothing_are_named(tmp_path, monkeypatch) -> None:

@@ -335,8 +335,9 @@ def audit(
         checked = {"class": sets.names, "groups": own_columns, "features": named}
         for claim in sets.claims:
             if not checked.get(claim, True):
-                none = "intervals have no classes" if claim == "class" else f"no {claim} were given"
-                raise InputError(f"claims has {claim!r}, and {none}; give them, or claim less.")
+                raise InputError(
+                    f"claims has {claim!r}, and none were given; give them, or claim less."
+                )
         groupings, apart = claimed(sets, groupings, more, options.min_rows)
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     if isinstance(law, Predictive) and law.dimension is None and levels:

@@ -106,14 +106,14 @@ def claimed(
 ) -> tuple[tuple[Grouping, ...], ...]:
     """Return the columns in which coverage of sets is claimed, size and class too, and the others.
 
-    Sizes with few rows are taken together; of widths there are fifths.
+    Sizes with few rows are taken together, and what is empty with the next; of widths there are fifths.
     """
     size = sets.size.astype(np.float32)  # in which what differs by rounding is equal
     sizes, counts = np.unique(size, return_counts=True)
     fewest = min_rows if sets.names else max(min_rows, sets.n_samples // 5)
     first, held = [0], 0
     for k, count in enumerate(counts.tolist()):
-        if held >= fewest and (counts[k:].sum() >= fewest or len(first) == 1):
+        if held >= fewest and sizes[k - 1] > 0.0 and (counts[k:].sum() >= fewest or len(first) == 1):
             first, held = [*first, k], 0
         held += count
     last = [*(k - 1 for k in first[1:]), len(sizes) - 1]

@@ -22,6 +22,7 @@ from caltest.auditing.views import Group, Skipped
 from caltest.bounds.intervals import LARGEST_LEVEL
 from caltest.data import Sample, predictions
 from caltest.exceptions import Argument, InputError
+from caltest.laws import Sets
 from caltest.planning.simulate import check_rows
 from caltest.results import Facts, Result
 from caltest.story import Finding, Step, Story
@@ -225,9 +226,10 @@ def plan(
     options = Options.of(lenses=lenses, intersections=intersections, min_rows=_FEWEST, **limits)
     goal = Goal(options.limit, min(alpha, LARGEST_LEVEL), power, error)
     if not goal.limit:
-        raise InputError(
-            "there is no limit; give {materiality}.", materiality=Argument("materiality", 0.02)
-        )
+        raise InputError(f"there is no limit; give {Argument('materiality', 0.02)}.")
+    if isinstance(probs, Sets):
+        do = "give their level as probs, np.full(n, 0.9), and materiality={'too_high': 0.02}"
+        raise InputError(f"how many rows sets take depends on no set; {do}.")
     given = probs.rows if isinstance(probs, Sample) else probs
     rows = predictions(given, weights, clusters, logits=logits)
     groupings = read_groups(groups, rows.n_samples, probs=probs, weights=weights, clusters=clusters)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from caltest.auditing.views import Count, Group, Part, Rest, Slice, View
 from caltest.laws import Survival
 from caltest.laws.members import halves
+from caltest.laws.sets import OF_ONE_SET
 from caltest.lenses import within
 from caltest.pvalues import interval_of_adjusted
 from caltest.story import Finding, Step, Story, Verdict
@@ -426,7 +427,9 @@ def _rows(audit: Audit, story: Story) -> dict[str, Any]:
     rows = rows_needed(audit, story.unsettled)
     if rows is None:
         never = not story.marks or any(each.place == "never" for each in story.unsettled)
-        return {"rows": None, "follow-up": any(view.events for view in audit.views), "never": never}
+        followed = any(view.events for view in audit.views)
+        calibration = OF_ONE_SET in audit.warnings and not story.unsettled
+        return {"rows": None, "follow-up": followed, "never": never, "calibration": calibration}
     times = rows / audit.n_samples
     clusters = None if audit.clusters is None else math.ceil(times * audit.clusters)
     return {"rows": rows, "times": times, "clusters": clusters, "far": times > _FAR_AWAY}

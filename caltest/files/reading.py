@@ -262,9 +262,8 @@ def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> C
     if files := log_files(path, roles):
         return read_logs(files, roles)
     if isinstance(path, list | tuple):
-        raise InputError(
-            "these are several files, and no logs; give a directory of them, or a pattern."
-        )
+        do = "give a directory of them, or a pattern"
+        raise InputError(f"these are several files, and no logs; {do}.")
     place = paths.located(path)
     if roles.sets is not None:
         return _of_sets(as_texts(place).table().to_pandas(), roles)
@@ -284,9 +283,8 @@ def _of_sets(table: Any, roles: Roles) -> Content:
     """Read sets or intervals: columns of 1 and 0 called alike, one of lists, or those of ends."""
     names, of = list(table), dict(roles.sets)
     if roles.skip_missing or roles.scale or roles.logits:
-        raise InputError(
-            "a scale, logits and missing cells are of probabilities; leave these options out."
-        )
+        what = "a scale, logits and missing cells"
+        raise InputError(f"{what} are of probabilities; leave these options out.")
 
     def column(name: str) -> Any:
         check_there(name, names, "column", "")

@@ -35,13 +35,16 @@ _WRONG = {
     "ends": "{row} has the ends {found}; give the lower end first, and no NaN.",
     "names": "two columns of members have one name ({names}); give every class one column.",
     "list": "{row} of members is {found}; give a list of classes, each once.",
+    "no level": "sets state no level; give {argument}, such as 0.9.",
     "level": "level has shape {shape}; give one number, or one for each of {n:,} sets.",
     "rows": "there are {n:,} sets, and outcomes have shape {shape}; give one outcome for every set.",
-    "label": "label {found} in {row} is missing, or no column of members ({names}); name its columns.",
+    "label": "label {found} in {row} is missing, or no column of members ({names}); name its columns, "
+    "or give ends of intervals as lower and upper.",
     "thresholds": "{argument} says how many rows set one threshold, or that of each class; give all.",
     "few": "{argument} is {rows:,.0f}, too few for level {level:g}: such sets hold everything.",
 }
-_REMARK = "P-values allow for the chance of one calibration set; intervals are of these very sets."
+#: What is said of p-values that are not of these sets alone.
+OF_ONE_SET = "P-values allow for the chance of one calibration set; intervals are of these very sets."
 
 
 @dataclass(frozen=True)
@@ -125,9 +128,14 @@ class Sets(Shaped):
         claims: Sequence[str] = (),
         calibration_rows: int | Mapping[Any, int] | None = None,
     ) -> None:
+        self.given = lower if members is None else members
+        if isinstance(members, tuple) or getattr(members, "ndim", 0) == 1:
+            members = list(members)
         if [each is None for each in (members, lower, upper)] not in ([0, 1, 1], [1, 0, 0]):
             raise InputError(_WRONG["given"])
-        self.given, self.calibration_rows = lower if members is None else members, calibration_rows
+        if level is None:
+            raise InputError(_WRONG["no level"], argument="level")
+        self.calibration_rows = calibration_rows
         self.names: Any = column_names(members)  #: Of classes; None for intervals.
         self.listed = isinstance(members, list) and np.asarray(members[:1]).dtype.kind != "b"
         own = self._of_lists(members) if self.listed else members
@@ -257,7 +265,7 @@ class Covered(Classes):
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Say which law is tested, if it is not that of independent rows."""
-        return () if self.of.beta is None else (_REMARK,)
+        return () if self.of.beta is None else (OF_ONE_SET,)
 
 
 def refuse_sets(law: Law, why: str) -> None:

@@ -33,7 +33,7 @@ from caltest.results import Result
 from caltest.text import OF_FILE
 from caltest.text import audit as words
 from caltest.text.captions import chance_note
-from caltest.text.vocabulary import lens_name, lenses_of, limit
+from caltest.text.vocabulary import lens_name, lenses_of, limit, unpromised
 
 #: The suffixes of every format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
@@ -45,7 +45,8 @@ SUFFIXES: Mapping[str, tuple[str, ...]] = {
 
 _TEMPLATES = {"html": "report.html.j2", "markdown": "report.md.j2"}
 
-_FILTERS = (chance_note, counted, lenses_of, limit, name, points, sentence, visible, visible_page)
+_FILTERS = chance_note, counted, lenses_of, limit, name, points, sentence
+_MORE_FILTERS = unpromised, visible, visible_page
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")
@@ -394,7 +395,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {"markdown": markdown, "code": _code, "fenced": _fenced}
     environment.filters |= {"thousands": "{:,}".format, "confidence": confidence_text}
-    environment.filters |= {each.__name__: each for each in _FILTERS}
+    environment.filters |= {each.__name__: each for each in (*_FILTERS, *_MORE_FILTERS)}
     return environment
 
 

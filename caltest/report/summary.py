@@ -303,9 +303,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     bars = [(low, row.bar[1], high) for (low, *_, high), row in zip(reach, rows, strict=True)]
     axis = pictures.axis_of_bars(bars, limit or 0.0, as_ratio=as_ratio)
     more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
-    of_more = (
-        "stated probabilities" if by_class and not audit.n_classes else captions.plural(noun, more)
-    )
+    stated = by_class and not audit.n_classes
+    of_more = "stated probabilities" if stated else captions.plural(noun, more)
     title = captions.slices_title(audit, [subject] if noun == "part" else every, noun)
     return SimpleNamespace(
         title=sentence(title),
@@ -314,7 +313,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         limit=captions.shaded(audit),
         head="Predicted ÷ observed" if as_ratio else "Error, points",
         noun=of_names if audit.n_classes else "Stated",
-        ends=words.ends_of(audit),
+        ends=[each.removesuffix(" are covered") for each in words.ends_of(audit)],
         by_class=by_class,
         axis=axis,
         zero=float(as_ratio),

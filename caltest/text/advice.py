@@ -85,6 +85,7 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
         return f"set a limit{above} that rows can settle" if audit.story.marks else lens
     if facts["rows"] is None:
         more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
+        more = "more calibration rows" if facts["calibration"] else more
         return f"audit again with {more}{', or fewer groups' if audit.groups else ''}"
     times, far = facts["times"], facts["far"]
     many = f"{times:.2g} times as many" if times < 9.95 else f"{times:,.0f} times as many"
@@ -203,10 +204,10 @@ def _remedy(audit: Audit, facts: Facts) -> str:
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
         texts.append(f"{words.capital(REMEDIES[other][many])} alone would leave {left}.")
     if stays := facts["stays"]:
-        parts = [f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays]
-        texts.append(
-            f"What stays beyond your limit needs a correction of its own: {words.listed(parts)}."
+        left = words.listed(
+            f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays
         )
+        texts.append(f"What stays beyond your limit needs a correction of its own: {left}.")
     return " ".join([*texts, "These are estimates, not a test."])
 
 

@@ -41,14 +41,14 @@ from caltest.text.vocabulary import capital, inside, lens_name, limit, subject, 
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own, found = limit(audit), audit.story.found
-    unlimited = (
-        f"beyond the tolerance of {points(audit.tolerance)}" if audit.tolerance else "no limit set"
-    )
+    by = points(audit.tolerance or 0.0)
+    unlimited = f"beyond the tolerance of {by}" if audit.tolerance else "no limit set"
     small = "an error was found; on average it is too small to matter"
     small = "an error was found; on average none that matters" if audit.limit.only else small
     small = "an error was found on the side that does not matter" if audit.story.spared else small
     fine = "on average; no error was found"
-    open_ = "an error was found; whether it is larger is not settled"
+    larger = "it matters" if audit.limit.only else "it is larger"
+    open_ = small if audit.story.spared else f"an error was found; whether {larger} is not settled"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
         "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
@@ -146,9 +146,8 @@ def _some(audit: Audit, lead: Finding) -> str:
     if audit.tolerance is not None:
         return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
     by = ", depending on the features" if lead.kind == "features" else ""
-    return (
-        f"{capital(who)} {_is(who)} wrong for some predictions{rows}{by}; on average it may be right."
-    )
+    some = f"wrong for some predictions{rows}{by}"
+    return f"{capital(who)} {_is(who)} {some}; on average it may be right."
 
 
 def _shape(audit: Audit, lead: Finding) -> str:
@@ -273,9 +272,11 @@ def unsettled(audit: Audit) -> list[str]:
     if few := [*by_place["few"], *by_place["never"]]:
         first, *others = [each for each in few if isinstance(each, View)] or few
         name = words.begun(sizes.whole_name(first, audit))
-        more = f" {len(others):,} more {'have' if others[1:] else 'has'} too few." if others else ""
+        never = first.rows_needed is None
+        ways = ("are", "is", "not shown either") if never else ("have", "has", "too few")
+        more = f" {len(others):,} more {ways[not others[1:]]} {ways[2]}." if others else ""
         would = "and no number of rows like these would show it"
-        if first.rows_needed is not None:
+        if not never:
             would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
         texts.append(
             f"{name} is not shown to be {inside(audit)}: an error of {sizes.farthest(first, audit)} is "
@@ -417,9 +418,8 @@ def _worst_part(view: View, part: Part) -> str:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
         rows = f"the {noun} {sizes.with_predictions(part)}"
-    return (
-        f"The error depends on the prediction: in {rows}, predicted {predicted}, observed {observed}."
-    )
+    seen = f"predicted {predicted}, observed {observed}"
+    return f"The error depends on the prediction: in {rows}, {seen}."
 
 
 def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
@@ -529,10 +529,8 @@ def _shown_within(audit: Audit) -> Iterable[str]:
 def supposed(audit: Audit) -> str:
     """Say what "within" supposes about clusters if it rests on intervals of t; else ""."""
     share = math.ceil(1000.0 * (audit.could_miss or 0.0)) / 10.0 if audit.verdict == "within" else 0.0
-    text = (
-        f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; to rule "
-    )
-    return f"{text}that out, use {Argument('guaranteed', True)}." if share else ""
+    text = f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; "
+    return f"{text}to rule that out, use {Argument('guaranteed', True)}." if share else ""
 
 
 def _pointless(audit: Audit) -> Iterable[str]:
@@ -704,7 +702,7 @@ def _posterior_table(audit: Audit) -> list[str]:
 def described(audit: Audit) -> list[str]:
     """Lay out coverage where it is not claimed, the largest shortfalls first; nothing without any."""
     views = sorted(audit.described, key=lambda view: -(view.low or 0.0))
-    head = "Not promised, and in neither p nor verdict: coverage by size, class and group."
+    head = f"Not promised, and in neither p nor verdict: coverage by {words.unpromised(audit)}."
     return [head, *_table(unlimited(audit), views)] if views else []
 
 
@@ -754,9 +752,8 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     if audit.limit and len(widths) < len(columns):
-        lines.append(
-            f"  Within: the {alone} interval of a mean alone is inside; beyond: the one shown is not."
-        )
+        by = f"the {alone} interval of a mean alone"
+        lines.append(f"  Within: {by} is inside; beyond: the one shown is not.")
     more, all_ = len(sized) - len(views), "to_frame()" if claimed else "described"
     lines += [f"  and {more:,} more, in {Argument(all_, shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]

@@ -144,9 +144,8 @@ def between(low: float, high: float, lens: str) -> str:
     """Return between which errors one lies."""
     if low > 0.0 or high < 0.0:
         least, most = outward_points(*sorted((abs(low), abs(high))))
-        return (
-            f"between {least} and {most} points {counted_way('over' if low > 0.0 else 'under', lens)}"
-        )
+        side = counted_way("over" if low > 0.0 else "under", lens)
+        return f"between {least} and {most} points {side}"
     under, over = outward_points(low, high)
     below, above = (counted_way(side, lens) for side in ("under", "over"))
     return f"between {under.lstrip('−')} points {below} and {over} points {above}"
@@ -234,9 +233,8 @@ def farthest(of: View | Part | Rest, audit: Audit) -> str:
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
     if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
         return "any factor"
-    return (
-        f"a factor of up to {math.ceil(100.0 * max(predicted / least, most / predicted)) / 100.0:,.2f}"
-    )
+    factor = max(predicted / least, most / predicted)
+    return f"a factor of up to {math.ceil(100.0 * factor) / 100.0:,.2f}"
 
 
 def enough(of: View | Rest, audit: Audit) -> str:
@@ -260,12 +258,11 @@ PLACES = {
     "follow-up": "not followed long enough",
     "never": "no number of rows would show it",
     "close": "close to the limit",
+    "few": "needs {} such rows",
 }
 
 
 def settled(audit: Audit, of: View | Rest) -> str:
     """Return whether a mean is shown to be within the limit, and if not, what would show it."""
     place = audit.story.mark(of).place
-    return (
-        f"needs {about(of.rows_needed or 0)} such rows" if place == "few" else PLACES.get(place, place)
-    )
+    return PLACES.get(place, place).format(about(of.rows_needed or 0))

@@ -146,7 +146,7 @@ def limit(audit: Audit | AuditPlan) -> str | None:
     by = by if of.under is None or of.under != of.over else points(of.under)
     if of.ratio is None:
         return by
-    times = f"a factor of {of.ratio:g}"
+    times = f"a factor of {of.ratio:g}{f' {ways[of.only]}' if of.only else ''}"
     return f"{by} or {times} (the wider of both)" if by else times
 
 
@@ -181,6 +181,12 @@ def set_sizes(audit: Audit) -> str:
         return f"mean {number(of.mean)}, median {number(of.median)}"
     shares = f"{percent(of.empty, 0)} are empty, {percent(of.single, 0)} have one class"
     return f"mean {of.mean:.2f} classes, median {of.median:g}; {shares}"
+
+
+def unpromised(audit: Audit) -> str:
+    """Return by what coverage is shown where it is not claimed: "size, class and group"."""
+    made = {"set size": "size", "interval width": "width", "class": "class"}
+    return listed(made.get(view.group.column, "group") for view in audit.described if view.group)
 
 
 def rows_called(audit: Audit) -> str:
