@@ -598,3 +598,36 @@ def test_certificates_are_as_the_pages_say():
             asked[row["method"]].append(int(row["rows_asked_for"]))
         assert not row["reached"] or float(row["reached"]) > 0.7
     assert all(100_000 <= rows <= 140_000 for rows in asked["bins"])
+
+
+# ------------------------------------------------------------------ promises of one side
+
+
+def test_promises_of_one_side_are_kept():
+    for row in rows_of("promises_sides"):
+        if row["error"] == "at the limit":
+            assert is_level(row, "one_material")
+            assert is_level(row, "one_within")
+        if row["error"] == "calibrated":
+            assert is_level(row, "rejected")
+        if row["error"] == "10 points too low":  # does not matter
+            assert row["one_material"] == row["one_likely"] == "0"
+        assert row["nearer"] == row["datasets"]
+
+
+def test_sets_are_found_where_their_claim_is_wrong():
+    for row in rows_of("promises_sets"):
+        case, known = row["case"], "known" in row["case"] or row["case"].startswith("split, 20000")
+        if "short" in case:
+            assert share(row, "rejected") >= 0.55
+        elif (case.startswith("exact") or known) and "size" not in case:
+            assert is_level(row, "rejected")
+        elif case == "split, 100 rows":  # one calibration set is not all of them
+            assert share(row, "rejected") > 0.15
+
+
+def test_forecasts_with_what_is_missing_keep_their_level():
+    for row in rows_of("promises_ragged"):
+        right = row["shift"] == "0"
+        assert is_level(row, "audit") if right else share(row, "audit") >= 0.7
+        assert not right or is_level(row, "bias")
