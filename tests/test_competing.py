@@ -50,12 +50,13 @@ def test_observed_are_aalen_and_johansens_estimates():
 def test_one_of_two_causes_by_hand():
     # Of five rows: a relapse, a death, a censored row, a relapse, a row followed longer.
     predicted = caltest.predictive.Survival(
-        incidence={1: [[0.2, 0.4]] * 5, 2: [[0.1, 0.2]] * 5}, times=[1.0, 2.0], interpolation="step"
+        incidence={1.0: [[0.2, 0.4]] * 5, 2.0: [[0.1, 0.2]] * 5}, times=[1.0, 2.0], interpolation="step"
     )
     outcomes = [1.0, 1.0, 1.5, 2.0, 2.5], [1, 2, 0, 1, 0]
     expected = (5 * 0.2 + 2 * 0.2 / 0.7) / 5  # hazards 0.2 and, of the two left at 2, 0.2 / 0.7
-    events = caltest.statistics.Events(cause="1")
+    events = caltest.statistics.Events(cause=1)
     assert caltest.estimate(predicted, outcomes, events) == pytest.approx(2 / 5 - expected)
+    assert predicted.causes == ("1", "2")
     other = caltest.statistics.Events(cause="2")
     expected = (5 * 0.1 + 2 * 0.1 / 0.7) / 5
     assert caltest.estimate(predicted, outcomes, other) == pytest.approx(1 / 5 - expected)
@@ -168,9 +169,17 @@ def test_events_of_a_stated_chance_of_0_are_found(clusters):
     [
         ({"incidence": {"a": [[0.1, 0.2]], 0: [[0.1, 0.2]]}}, "0 is censored"),
         ({"incidence": {"a": [[0.1, 0.7]], "b": [[0.1, 0.5]]}}, "all incidence is 1.2 in row 0"),
-        ({"incidence": {"a": [[0.2, 0.1]], "b": [[0.1, 0.5]]}}, "'a' rises"),
+        (
+            {"incidence": {"a": [[0.2, 0.1]], "b": [[0.1, 0.5]]}},
+            "'a' falls in row 0 .*, from 0.2 to 0.1; .* do not decrease",
+        ),
         ({"incidence": {"a": [[0.1, 0.2]] * 2, "b": [[0.1, 0.5]]}}, "other rows or times"),
-        ({"incidence": [[0.1, 0.2]]}, "give that of every cause"),
+        (
+            {"incidence": {1: [[0.1, 0.2]], "1": [[0.1, 0.2]]}},
+            "is of 1, 1; give that of each cause once",
+        ),
+        ({"incidence": {"a": [[0.1, 0.2]], "a ": [[0.1, 0.2]]}}, "is of a, a; give"),
+        ({"incidence": [[0.1, 0.2]]}, "give that of each cause"),
         ({"survival": [[0.5, 0.2]]}, "not 2"),
     ],
 )
@@ -190,6 +199,10 @@ def test_wrong_causes_are_named():
         caltest.compare({"a": predicted, "b": predicted}, (time, cause), lens=LENSES[0])
     with pytest.raises(InputError, match="did you mean 'relapse'"):
         caltest.audit(predicted, (time, cause), lenses=["cause:relaps/until:1"])
+    with pytest.raises(
+        InputError, match="'cause:relapse' has no horizon; give 'cause:relapse/until:TIME'"
+    ):
+        caltest.audit(predicted, (time, cause), lenses=["cause:relapse"])
 
 
 @pytest.mark.slow
@@ -209,6 +222,7 @@ def test_command_line(tmp_path):
     own = caltest.audit(
         predicted, (time, cause), groups={"high": x > 0}, lenses=LENSES, n_resamples=99, rng=0
     )
+    assert told["event"] == "any event"
     assert told["pvalue"] == own.pvalue
     assert {view["lens"] for view in told["views"]} == set(LENSES)
 

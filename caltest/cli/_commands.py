@@ -402,7 +402,7 @@ def audit(
     told: dict[str, Any] = {"date": date}
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
     if asked["event"] is not None:  # of times it is a column
-        given["event"] = asked["event"]
+        given["event"] = "any event" if asked["incidence"] else asked["event"]
     elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given["event"] = event_called(asked["label"] or "", column)
     given.setdefault("n_jobs", -1)

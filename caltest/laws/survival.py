@@ -21,7 +21,14 @@ import numpy as np
 from caltest._arguments import arguments, choose, has
 from caltest._sums import Mask
 from caltest._visible import quoted
-from caltest.alignment import are_counted, check_rows, column_names, rows_first, stated_numbers
+from caltest.alignment import (
+    are_counted,
+    as_spelled,
+    check_rows,
+    column_names,
+    rows_first,
+    stated_numbers,
+)
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Law
@@ -173,7 +180,7 @@ class Survival(Shaped):
                 table = np.asarray(np.cumprod(1.0 - chances, axis=-1), dtype=np.float64)
             elif incidence is not None:
                 self._incidence, at = _by_cause(incidence, times, follow_up is None)
-                self.causes, curves = tuple(map(str, incidence)), next(iter(incidence.values()))
+                self.causes, curves = tuple(map(as_spelled, incidence)), next(iter(incidence.values()))
                 at, table = self.marked(at), 1.0 - self._incidence.sum(axis=1)
             else:
                 at, table = _curves(survival, times)
@@ -253,7 +260,7 @@ class Survival(Shaped):
         """Return the law of the events of one cause, with this one if it is None."""
         if cause is None:
             return self
-        choose("cause", cause, dict.fromkeys(self.causes))
+        choose("cause", cause := as_spelled(cause), dict.fromkeys(self.causes))
         found = self.take(slice(None))
         found._all, found.code = self._all or self, self.causes.index(cause) + 1
         found._chances = np.ascontiguousarray(self._incidence[:, found.code - 1])
@@ -458,7 +465,7 @@ class Survival(Shaped):
             raise InputError(f"{text} follow_up=.", row=int(row), known=", ".join(self.causes))
         found, event = copy(self), event & ~others
         found.others = int(others.sum())
-        found.event = self.event or name
+        found.event = self.event or ("any event" if self.causes else name)
         if self._chances is not None and self.horizon is None and self.interpolation != "linear":
             stated, early = self._as_stated(time), event & (time <= self.last)
             if weights is not None:
@@ -591,15 +598,17 @@ def _at_times(what: str, given: Any, times: object, *do: str, **between: float) 
 
 def _by_cause(incidence: Any, times: object, whole: bool) -> tuple[Array, Array]:
     """Return chances of the event of every cause, (n, K, T + 1), and the times (T + 1,) of all rows."""
-    names = [*map(str, incidence)] if isinstance(incidence, Mapping) else []
-    if not whole < len(names) < _CODES or "0" in map(spelled, names):
-        do = "give that of every cause, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
+    names = [*map(as_spelled, incidence)] if isinstance(incidence, Mapping) else []
+    if not whole < len({*names} - {"0", ""}) == len(names) < _CODES:
+        do = (
+            "give that of each cause once, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
+        )
         raise InputError(f"incidence is of {', '.join(names) or quoted(incidence)}; {do}.")
     parts = list[Array]()
     for cause, table in incidence.items():
         what = f"the incidence of {quoted(cause)}"
         at, own = _at_times(what, table, times, _CHANCES, **_BETWEEN)
-        at, own = _checked(at, 1.0 - own, f"1 less {what}")
+        at, own = _checked(at, 1.0 - own, what)
         parts.append(own)
         if len(at) > 1 or own.shape != parts[0].shape:
             raise InputError(f"{what} has other rows or times; give the same for every cause and row.")
@@ -622,8 +631,12 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
     if at.min() < 0.0:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
     for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
-        found = f"{what} rises in {{row}}, from {table[row, k]:g} to {table[row, k + 1]:g}"
+        first, then = table[row, k : k + 2]
+        found = f"{what} rises in {{row}}, from {first:g} to {then:g}"
         do = "give chances of no event until each time, which do not increase"
+        if what != "survival":  # 1 less an incidence
+            found = f"{what} falls in {{row}}, from {1.0 - first:g} to {1.0 - then:g}"
+            do = "give chances of the event until each time, which do not decrease"
         raise InputError(f"{found}; {do}.", row=int(row))
     falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
     if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
@@ -649,7 +662,7 @@ def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array
             "intervals, rows that start late and events that come several times are not supported."
         )
     if causes:
-        known = {"0": 0} | {spelled(cause): k for k, cause in enumerate(causes, 1)}
+        known = {"0": 0} | {cause: k for k, cause in enumerate(causes, 1)}
         cells = map(spelled, np.asarray(columns[1], dtype=object).tolist())
         columns[1] = [np.nan if x is None else known.get(x, len(known)) for x in cells]
     if isinstance(first := next(iter(columns[1]), None), str):

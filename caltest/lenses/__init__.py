@@ -43,6 +43,9 @@ def _entry(text: str) -> Entry:
 def _cause(text: str) -> Until:
     """For times and competing events: does an event of this cause come until a time?"""
     cause, _, until = text.rpartition("/until:")
+    if not (cause and until):
+        do = f"give 'cause:{cause or text or 'NAME'}/until:TIME'"
+        raise InputError(f"the lens {quoted(f'cause:{text}')} has no horizon; {do}.")
     return Until(until, cause)
 
 
