@@ -210,6 +210,18 @@ datasets/n_datasets INT  Simulated data sets per size. [default: 400, with --sam
 resamples/n_resamples INT  Draws of the null in each test. [default: 199 for one side at level 0.05]
 seed json plot jobs example
 """,
+    "plan": """
+FILE label columns scale logits
+group COL…  A column whose values will group the rows; give it once for each column.
+weights clusters blocks intersections materiality materiality-low materiality-high materiality-ratio
+n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
+error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
+power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]
+alpha FLOAT =0.05  Level of the audit.
+lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
+    [default: canonical, top_label and classwise; canonical for two classes]
+min-rows json example
+""",
     "sbc": """
 FILES FILE… typed  A table with a row for each simulation: a parameter in the column of its name, and
     its draws in columns of that name and a number, mu_0, mu_1 and so on. Or one .npz file with arrays
@@ -242,18 +254,6 @@ statistic NAME  Bets on the scores of rows of one: brier, log_score, spiegelhalt
 model TEXT  Name and version of the model: a state is of one. [default: none]
 report FILE  Also write a page with the path of the evidence: one .html file.
 json plot
-""",
-    "plan": """
-FILE label columns scale logits
-group COL…  A column whose values will group the rows; give it once for each column.
-weights clusters blocks intersections materiality materiality-low materiality-high materiality-ratio
-n INT  Rows of the audit, to find the probability that they suffice. [default: find how many do]
-error FLOAT  How wrong the mean of every view is in truth, 0.005 for half a point. [default: 0]
-power FLOAT  Probability wanted that all errors are shown to be within the limit. [default: 0.8]
-alpha FLOAT =0.05  Level of the audit.
-lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
-    [default: canonical, top_label and classwise; canonical for two classes]
-min-rows json example
 """,
 }
 

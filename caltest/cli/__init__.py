@@ -10,22 +10,11 @@ import typer
 
 from caltest._arguments import check_variable
 from caltest._version import __version__
-from caltest.cli._commands import (
-    audit,
-    bounds,
-    compare,
-    estimate,
-    estimate_error,
-    list_choices,
-    monitor,
-    plan,
-    power,
-    sbc,
-    test,
-)
+from caltest.cli import _commands
 from caltest.cli._options import WithSections
 from caltest.cli._output import WRONG_INPUT, Commands, write
 from caltest.exceptions import InputError
+from caltest.options import COMMANDS
 
 app = typer.Typer(
     cls=Commands,
@@ -63,18 +52,16 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option(
+    "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+)
+
+
 @app.callback()
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-) -> None:
+def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
-for _run in (audit, test, estimate, estimate_error, compare, bounds, power, plan, sbc, monitor):
-    app.command(_run.__name__, cls=WithSections)(_run)
-app.command("list", cls=WithSections)(list_choices)
+for _name in COMMANDS:
+    app.command(_name, cls=WithSections)(getattr(_commands, _name.replace("-", "_")))
+app.command("list", cls=WithSections)(_commands.list_choices)
