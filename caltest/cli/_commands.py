@@ -76,9 +76,8 @@ def test(
         check_draws("--resamples", result.n_resamples, alpha, sides)
     result = replace(result, alpha=alpha)
     rejected = result.story.found
-    verdict = (
-        f"{'' if rejected else 'no '}{'miscalibration' if result.claim is None else 'error'} found"
-    )
+    what = "miscalibration" if result.claim is None else "error"
+    verdict = f"{what} found" if rejected else f"no {what} found"
     status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
     return Found(
@@ -148,11 +147,8 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
 
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
     alone = upper and replace(upper, warnings=())  # said of the lower ones
-    return Found(
-        data,
-        "\n\n".join(each.summary() for each in (lower, alone) if each),
-        partial(lower.plot, view=worst),
-    )
+    text = "\n\n".join(each.summary() for each in (lower, alone) if each)
+    return Found(data, text, partial(lower.plot, view=worst))
 
 
 # ------------------------------------------------------------------ compare
@@ -282,8 +278,7 @@ def power(
         found = planning.sample_size(model, progress=True, **search, **given)
     else:
         found = planning.power(model, n, under_null=under_null, progress=True, **given)
-    data = {**asked.source, **found.to_dict()}
-    return Found(data, found.summary(), found.plot)
+    return Found({**asked.source, **found.to_dict()}, found.summary(), found.plot)
 
 
 @command
@@ -336,9 +331,8 @@ def monitor(
     together, named = asked["clusters"], tuple(asked["group"] or ())
     columns = tuple(dict.fromkeys((*named, *filter(None, (together, date_column)))))
     if ids is not None and (asked["label"] is None or any(asked[name] for name in STATED)):
-        raise InputError(
-            f"--id {ids} is about labels that come late; give --label too, and probabilities alone."
-        )
+        do = "give --label too, and probabilities alone"
+        raise InputError(f"--id {ids} is about labels that come late; {do}.")
     doubts = list[str]()
     for path in files:
         own = asked.but(FILE=path, clusters=None, group=columns)
@@ -399,7 +393,6 @@ def audit(
     from caltest.data.sample import event_called
 
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
-    told: dict[str, Any] = {"date": date}
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
     if asked["event"] is not None:  # of times it is a column
         given["event"] = "any event" if asked["incidence"] else asked["event"]
@@ -409,9 +402,9 @@ def audit(
     audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
     file, example = asked["FILE"], asked["example"]
-    told["title"] = str(example if file is None else called(file)) if title is None else title
-    told["command"] = command_line("audit", file, {**asked.given, "seed": audit.seed})
-    return _reported(asked, audit, fail_on=fail_on, **told)
+    title = str(example if file is None else called(file)) if title is None else title
+    words = command_line("audit", file, {**asked.given, "seed": audit.seed})
+    return _reported(asked, audit, date=date, fail_on=fail_on, title=title, command=words)
 
 
 @command

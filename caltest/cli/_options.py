@@ -180,9 +180,8 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
         if isinstance(own, dict):
             return Config(each, place, _values(own, place, options))
         if path is not None or own is not None:
-            raise InputError(
-                f"{each}: there is no table [tool.caltest]; add it, or leave --config out."
-            )
+            do = "add it, or leave --config out"
+            raise InputError(f"{each}: there is no table [tool.caltest]; {do}.")
     return Config()
 
 
@@ -300,9 +299,8 @@ class Input:
     def check_example(self, files: object) -> None:
         """Raise if there are files beside an example, or options about their columns."""
         if files:
-            raise InputError(
-                f"both FILE ({files}) and --example ({self['example'] or 'empty'}) are given; give one."
-            )
+            both = f"both FILE ({files}) and --example ({self['example'] or 'empty'})"
+            raise InputError(f"{both} are given; give one.")
         for name in _OF_FILES:
             if self[name] is not None:
                 raise InputError(f"--{name} is for a file, and --example is given; leave it out.")

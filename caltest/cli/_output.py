@@ -200,9 +200,8 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
             for each in read:
                 with suppress(OSError):  # whoever reads it says so
                     if same_file(path, each):
-                        raise InputError(
-                            f"{name}, which is the file that is read ({each}); give another file."
-                        )
+                        found = f"{name}, which is the file that is read ({each})"
+                        raise InputError(f"{found}; give another file.")
             if (is_picture or not is_special(path)) and path.suffix.lower() not in suffixes:
                 raise InputError(f"{name}; give a file name that ends in {' or '.join(suffixes)}.")
             check_file(path)
