@@ -17,17 +17,7 @@ from caltest._visible import shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
-from caltest.text.vocabulary import (
-    counted_way,
-    group_name,
-    is_stated,
-    kind_of,
-    outcomes_called,
-    rows_called,
-    view_name,
-    way,
-    where,
-)
+from caltest.text import vocabulary as words
 
 RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
 _TOLD_RATIO = 1.25
@@ -47,7 +37,7 @@ def _left(rest: Rest) -> tuple[set[Condition], Condition]:
 def left_by(rest: Rest) -> str:
     """Return which rows a group leaves, as the end of a sentence."""
     left = _left(rest)[1]
-    start = f"{where(rest.parent)} and" if rest.parent else " where"
+    start = f"{words.where(rest.parent)} and" if rest.parent else " where"
     return f"{start} {shown_column(left.column)} is not {left.called}"
 
 
@@ -81,17 +71,17 @@ def off_centre(audit: Audit, of: View | Part) -> str:
 
 def way_of(view: View, audit: Audit) -> str:
     """Return which way a view's mean is wrong, of one with a direction."""
-    return f"{way(view.direction, view.lens)}{off_centre(audit, view)}"
+    return f"{words.way(view.direction, view.lens)}{off_centre(audit, view)}"
 
 
 def too(view: View, audit: Audit) -> str:
     """Return which way and by how much a view's mean is wrong, of one with a direction."""
     side, (predicted, observed) = way_of(view, audit), rates(view)
-    if is_stated(view.lens):
+    if words.is_stated(view.lens):
         stated, share = percents(predicted, observed)
-        place = "lie in it" if kind_of(view.lens) == "interval" else "lie at or below it"
+        place = "lie in it" if words.kind_of(view.lens) == "interval" else "lie at or below it"
         ties = f", and with ties {stated} should" if with_ties(view) else ""
-        return f"{side}: about {share} of {outcomes_called(audit)} {place}{ties}"
+        return f"{side}: about {share} of {words.outcomes_called(audit)} {place}{ties}"
     if told_as_ratio(view) and not view.projected:
         times_observed = predicted / observed
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
@@ -118,7 +108,7 @@ def interval(view: View | Part | Rest, audit: Audit) -> str:
     """
     if (only := audit.limit.only) is None:
         return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
-    side = counted_way(only, view.lens)
+    side = words.counted_way(only, view.lens)
     if view.proved:
         return f"at least {outward_points(view.proved, view.proved)[0]} points {side} ({sure(audit)})"
     if view.own_low is None:
@@ -144,10 +134,10 @@ def between(low: float, high: float, lens: str) -> str:
     """Return between which errors one lies."""
     if low > 0.0 or high < 0.0:
         least, most = outward_points(*sorted((abs(low), abs(high))))
-        side = counted_way("over" if low > 0.0 else "under", lens)
+        side = words.counted_way("over" if low > 0.0 else "under", lens)
         return f"between {least} and {most} points {side}"
     under, over = outward_points(low, high)
-    below, above = (counted_way(side, lens) for side in ("under", "over"))
+    below, above = (words.counted_way(side, lens) for side in ("under", "over"))
     return f"between {under.lstrip('−')} points {below} and {over} points {above}"
 
 
@@ -159,7 +149,7 @@ def distances(of: Sized) -> tuple[str, str]:
 def estimated(error: float, lens: str = "") -> str:
     """Return an estimated error: "13.9 points too high"; none is "0 points"."""
     error = without_rounding(error)
-    side = f" {counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
+    side = f" {words.counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
     return f"{about_points(abs(error), 'point')}{side}"
 
 
@@ -179,7 +169,7 @@ def with_ties(of: Sized) -> bool:
     Few members, of which none are equal, state up to a third of its tail more.
     """
     lens = of.lens if isinstance(of, View | Rest) else ""
-    level = float(within(lens)[1].partition(":")[2]) if is_stated(lens) else math.inf
+    level = float(within(lens)[1].partition(":")[2]) if words.is_stated(lens) else math.inf
     return (of.predicted or 0.0) - level > _TIED * min(level, 1.0 - level)
 
 
@@ -215,7 +205,7 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
             if same and left not in own and [each.column for each in own - around] == [left.column]:
                 return whole_name(view, audit)
         return f"rows{left_by(whole)}"
-    return group_name(whole.group) if audit.n_classes == 2 else view_name(whole)
+    return words.group_name(whole.group) if audit.n_classes == 2 else words.view_name(whole)
 
 
 # ------------------------------------------------------------------ against the limit
@@ -226,10 +216,10 @@ def farthest(of: View | Part | Rest, audit: Audit) -> str:
     if only := audit.limit.only:
         end = outward_points(0.0, own_most(of, audit))[1]
         by = f"({own_sure(audit, 1)} confidence, by itself)"
-        return f"up to {end} points {counted_way(only, of.lens)} {by}"
+        return f"up to {end} points {words.counted_way(only, of.lens)} {by}"
     if audit.materiality is not None or audit.materiality_ratio is None:
         _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
-        return f"up to {outward_points(0.0, of.most)[1]} points {counted_way(side, of.lens)}"
+        return f"up to {outward_points(0.0, of.most)[1]} points {words.counted_way(side, of.lens)}"
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
     if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
         return "any factor"
@@ -241,7 +231,7 @@ def enough(of: View | Rest, audit: Audit) -> str:
     """Return how many rows would settle it; of rows in clusters, how many clusters like these."""
     if of.clusters_needed is not None:
         return f"{about(of.clusters_needed)} clusters like these"
-    return f"{about(of.rows_needed or 0)} {rows_called(audit)}s"
+    return f"{about(of.rows_needed or 0)} {words.rows_called(audit)}s"
 
 
 def about(count: int) -> str:
