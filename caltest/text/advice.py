@@ -98,11 +98,8 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
                 "make clusters smaller (of time, shorter blocks), set a wider limit, or name fewer "
                 f"groups: with clusters like these it takes {rows} ({many})"
             )
-    fewer = ", or fewer groups, takes" if audit.groups else " takes"
-    return (
-        f"audit again with {rows} in all "
-        f"({many}{groups}{f'; a wider limit{fewer} fewer' if far else ''})"
-    )
+    fewer = f"; a wider limit{', or fewer groups,' if audit.groups else ''} takes fewer"
+    return f"audit again with {rows} in all ({many}{groups}{fewer if far else ''})"
 
 
 def _more(audit: Audit, facts: Facts) -> str:

@@ -410,7 +410,6 @@ def _worst_part(view: View, part: Part) -> str:
     """Name the tenth or fifth that is much further off than the mean."""
     finest = [each for each in view.parts if each.of == part.of]
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
-    predicted, observed = percents(part.predicted, part.observed)
     noun = sizes.PARTS[part.of]
     if part.is_tied(view.rows):
         rows = f"the {counted(part.rows, 'row')} {sizes.with_predictions(part)}"
@@ -418,7 +417,7 @@ def _worst_part(view: View, part: Part) -> str:
         rows = f"the {noun} of these rows with the {name} predictions"
     else:
         rows = f"the {noun} {sizes.with_predictions(part)}"
-    seen = f"predicted {predicted}, observed {observed}"
+    seen = "predicted {}, observed {}".format(*percents(part.predicted, part.observed))
     return f"The error depends on the prediction: in {rows}, {seen}."
 
 
@@ -442,18 +441,13 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
             yield f"{text}: {'; '.join(names)}."
-    yield from _least_by_features(audit)
-    if isinstance(lead.of, View):
-        yield from _beside(lead.of, audit)
-
-
-def _least_by_features(audit: Audit) -> Iterable[str]:
-    """Say how far predictions are off at least, given the features, where that is proved."""
-    if least := audit.at_least_by_features:
+    if least := audit.at_least_by_features:  # where it is proved
         yield (
             "On average over half of the rows, predictions are off by at least "
             f"{outward_points(least, least)[0]} points given the features ({sizes.sure(audit)})."
         )
+    if isinstance(lead.of, View):
+        yield from _beside(lead.of, audit)
 
 
 def by_feature(audit: Audit) -> list[str]:
@@ -461,9 +455,8 @@ def by_feature(audit: Audit) -> list[str]:
     if not audit.features:
         return []
     few, every = len(slices_of(audit)), len(audit.slices)
-    found = (
-        f"{every:,} {'was' if every == 1 else 'were'} found to be wrong" if every else "none was found"
-    )
+    were = "was" if every == 1 else "were"
+    found = f"{every:,} {were} found to be wrong" if every else "none was found"
     if every > few:
         are = "is" if few == 1 else "are"
         found += f", {few:,} of which {are} shown: the others tell no more, and are in the JSON report"
