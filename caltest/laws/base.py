@@ -512,9 +512,8 @@ def finite_table(
     broken = np.argwhere(~fine(array))
     if len(broken):
         row = broken[0][0] if array.ndim else 0
-        text = (
-            "{what} holds {found} in {row}; give finite numbers, and leave rows without an outcome out."
-        )
+        do = "give finite numbers, and leave rows without an outcome out"
+        text = f"{{what}} holds {{found}} in {{row}}; {do}."
         raise InputError(text, what=what, found=array[tuple(broken[0])], row=int(row))
     if ndim and (array.ndim not in ndim or array.size == 0):
         raise InputError(f"{what} has shape {array.shape}; give {do}.")

@@ -84,19 +84,16 @@ class Members(Shaped):
         array = finite_table("members", values, shapes, ndim=(2, 3), fine=lambda x: ~np.isinf(x))
         vectors, missing = array.ndim == 3, np.isnan(array).reshape(len(array), -1)
         for row in np.flatnonzero(missing.any(axis=1) if vectors else missing.all(axis=1))[:1]:
-            found = (
-                "vectors among members of {row} have missing entries; give the same number to all rows."
-            )
+            found = "vectors among members of {row} have missing entries"
+            found += "; give the same number to all rows."
             raise InputError(found if vectors else "{row} has no member; leave it out.", row=int(row))
         own = column_names(values) if vectors else ()
         if names is not None and len(own) == len(names) > 0:
             array = array[..., in_order_of([*map(str, names)], own, "members", "names holds")]
         names = names if names is not None else own or None
         if names is not None and array.ndim == 2:
-            raise InputError(
-                f"names holds {quoted(list(names))}, which are for the entries of vectors, and these "
-                "members are plain numbers; leave names out."
-            )
+            found = f"names holds {quoted(list(names))}, which are for the entries of vectors"
+            raise InputError(f"{found}, and these members are plain numbers; leave names out.")
         self.values, self.given, self._shape = array, values, array[:, 0].shape
         self.names = self.entries = _names(names, self.dimension)
 

@@ -98,9 +98,8 @@ class Quantiles(Shaped):
             do = "values.T" if table.shape[:1] == at.shape else f"(n, {len(at)}), a column for each"
             raise InputError(f"values has shape {table.shape} for {len(at)} levels; give {do}.")
         for row in np.flatnonzero(np.isnan(table[:, inner]).all(axis=1))[:1]:
-            raise InputError(
-                "no quantile between the levels 0 and 1 is in {row}; leave it out.", row=int(row)
-            )
+            text = "no quantile between the levels 0 and 1 is in {row}; leave it out."
+            raise InputError(text, row=int(row))
         largest = np.fmax.accumulate(table, axis=1)
         for row, k in np.argwhere(table < largest)[:1]:
             first = int(np.argmax(table[row] == largest[row, k]))
@@ -140,10 +139,8 @@ class Quantiles(Shaped):
         places, n, found = np.arange(len(self.levels)), len(outcomes), []
         equal = (first <= places) & (places < last) & ~np.isnan(self.values)
         if tied := np.count_nonzero(equal.any(axis=1)):
-            found.append(
-                f"In {tied:,} of {n:,} rows the outcome equals a predicted quantile: it counts "
-                "as below or above, whichever makes an error smaller."
-            )
+            equals = f"In {tied:,} of {n:,} rows the outcome equals a predicted quantile"
+            found.append(f"{equals}: it counts as below or above, whichever makes an error smaller.")
         if (fewest := (~np.isnan(self.values)).sum(axis=0).min()) < n:
             rarest = f"the rarest is stated by {fewest:,}"
             found.append(f"Not all of {n:,} rows state every quantile; {rarest}.")

@@ -459,10 +459,8 @@ class Survival(Shaped):
                 raise InputError(text, row=int(row), found=float(time[row]), last=float(last[row]))
         others = codes > max(len(self.causes), 1)
         for row in np.flatnonzero(others)[: last is None]:
-            text = (
-                "the cause in {row} is none of {known}; give that of all causes, 0 where censored, or"
-            )
-            raise InputError(f"{text} follow_up=.", row=int(row), known=", ".join(self.causes))
+            text = "the cause in {row} is none of {known}; give that of all causes, 0 where censored,"
+            raise InputError(f"{text} or follow_up=.", row=int(row), known=", ".join(self.causes))
         found, event = copy(self), event & ~others
         found.others = int(others.sum())
         found.event = self.event or ("any event" if self.causes else name)
@@ -541,19 +539,16 @@ class Survival(Shaped):
         if self.between_times:
             found.append(self.between_times)
         if self.steps and self.interpolation is None and self.horizon is None:
-            found.append(
-                "All events came at times of the curves, and are taken to come at no others, as at the "
-                f"next visit ({Argument('interpolation', 'step')})."
-            )
+            as_step = f"as at the next visit ({Argument('interpolation', 'step')})"
+            came = "All events came at times of the curves, and are taken to come at no others"
+            found.append(f"{came}, {as_step}.")
         if self.others:
             found.append(f"{self.others:,} events are of other causes: their rows are followed on.")
         if self.follow_up is not None:
             return tuple(found)
         share = float(np.mean(np.signbit(self.seen)))
-        found += [
-            f"{share:.0%} of rows are censored: this assumes that they were so independently of the "
-            "time, given the prediction."
-        ]
+        assumed = "this assumes that they were so independently of the time, given the prediction"
+        found.append(f"{share:.0%} of rows are censored: {assumed}.")
         late = int(np.sum(~np.signbit(self.seen) & (self.marked(self.seen) > self.last)))
         if late:
             beyond = f"{late:,} events came after the last time of their curves"
@@ -670,10 +665,8 @@ def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array
         raise InputError(f"event holds {quoted(first)}; {do}.")
     time, event = finite_table("time", as_stated(columns[0])), finite_table("event", columns[1])
     if len(time) != n or len(event) != n:
-        raise InputError(
-            f"time has {len(time):,} entries and event {len(event):,}, and the predictions are about "
-            f"{n:,} rows; give one of each a row."
-        )
+        found = f"time has {len(time):,} entries and event {len(event):,}"
+        raise InputError(f"{found}, and the predictions are about {n:,} rows; give one of each a row.")
     for row in np.flatnonzero((event != 0.0) & (event != 1.0))[: not causes]:
         swapped = np.isin(time, (0.0, 1.0)).all()
         do = (
