@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._arguments import arguments
+from caltest._arguments import arguments, choose
 from caltest._arguments import names as names_given
 from caltest._visible import quoted
 from caltest.alignment import column_names, in_order_of, rows_first
@@ -308,6 +308,7 @@ class Pools(_Exchangeable):
 
     def entry(self, name: str) -> Array:
         """Return one entry of all that the pools hold, (n, N)."""
+        choose("entry", name, dict.fromkeys(self.names))
         return np.asarray(self.pool[:, :, self.names.index(name)])
 
     def of_entry(self, name: str, outcomes: Outcomes) -> tuple[Pool, Array]:

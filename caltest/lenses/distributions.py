@@ -489,7 +489,6 @@ class Entry(OfVectors):
         return f"entry:{self.entry}/{self.inner.label}"
 
     def _values(self, law: Pools) -> Array:
-        choose("entry", self.entry, dict.fromkeys(law.names))
         return law.entry(self.entry)
 
 
@@ -520,8 +519,6 @@ class Pair(OfVectors):
     kind: ClassVar[str] = "pair"
 
     def _values(self, law: Pools) -> Array:
-        for each in (self.first, self.second):
-            choose("entry", each, dict.fromkeys(law.names))
         pair = (law.entry(each) for each in (self.first, self.second))
         one, other = (values - values.mean(axis=1, keepdims=True) for values in pair)
         return np.asarray(one * other)
