@@ -305,10 +305,8 @@ class Monitor:
         key = state.brief(content if batch is None else f"name: {batch}")
         if key in self._batches:
             known = "with this content" if batch is None else f"called {quoted(batch)}"
-            raise InputError(
-                f"a batch {known} was taken in before; leave it out, or if its rows are new give it a "
-                "name (batch) of its own."
-            )
+            do = "leave it out, or if its rows are new give it a name (batch) of its own"
+            raise InputError(f"a batch {known} was taken in before; {do}.")
         return key
 
     def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, Any, list[str]]:
@@ -395,10 +393,8 @@ class Monitor:
             for place, column in enumerate(columns, 1):
                 member[row, place] = known.setdefault((column, texts[column][which]), len(known) + 1)
         if len(known) > _MOST_GROUPS:
-            raise InputError(
-                f"there are more than {_MOST_GROUPS:,} groups; give columns of fewer values, and cut "
-                "numbers at fixed places."
-            )
+            do = "give columns of fewer values, and cut numbers at fixed places"
+            raise InputError(f"there are more than {_MOST_GROUPS:,} groups; {do}.")
         return member, [[*each] for each in known]
 
     def _late(
@@ -422,25 +418,20 @@ class Monitor:
         fresh = [*map(state.brief, names)]
         count = Counter([*fresh, *(() if predicted is None else self._ids)])
         if again := [name for name, key in zip(names, fresh, strict=True) if count[key] > 1]:
-            raise InputError(
-                f"ids holds {quoted(again[0])} twice, or a row that came before is called so; give "
-                "each its own."
-            )
+            found = f"ids holds {quoted(again[0])} twice, or a row that came before is called so"
+            raise InputError(f"{found}; give each its own.")
         repeated = 0
         if predicted is None:
             fresh = []
         else:
             labels = np.zeros(len(cells), np.intp)
             if sample_of_law(predicted, labels):
-                raise InputError(
-                    "only probabilities of classes wait; give others when outcomes are known."
-                )
+                do = "give others when outcomes are known"
+                raise InputError(f"only probabilities of classes wait; {do}.")
             rows = predictions(predicted, logits=logits, part=True)
             if rows.n_samples != len(cells):
-                raise InputError(
-                    f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}; give one for "
-                    "every row, None where it is not known."
-                )
+                found = f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}"
+                raise InputError(f"{found}; give one for every row, None where it is not known.")
             # What could not be taken in later, as far as is known, is not let wait.
             new = state.batch_of(rows, labels, **beside)
             _, shape = self._checked(new)
@@ -459,9 +450,8 @@ class Monitor:
             columns, clusters = shape["columns"], [*units] if shape["clusters"] == "given" else None
             law = Classes(np.array(probs), columns and tuple(columns))
             own = dict(zip(shape["groups"], zip(*groups, strict=True), strict=True))
-            self._enter(
-                state.Batch(Rows(law), np.array(known), own, clusters), batch, days, counted=True
-            )
+            given = state.Batch(Rows(law), np.array(known), own, clusters)
+            self._enter(given, batch, days, counted=True)
         self._shape, self._queue, self._set_aside = shape, left, self._set_aside + repeated
         self._batches, self._ids = [*self._batches, *keys], [*self._ids, *fresh]
 

@@ -226,10 +226,7 @@ class MonitorState(Result):
     about: str
     model: str | None
 
-    @property
-    def evalue(self) -> float:
-        """The e-value, or in mode "change" the detector; infinite beyond what a float holds."""
-        return math.exp(self.log_evalue) if self.log_evalue < 700.0 else math.inf
+    evalue = Evidence.evalue  #: In mode "change" the detector.
 
     @cached_property
     def story(self) -> Story:
@@ -438,10 +435,8 @@ def dates_of(date: object, n: int) -> list[str | None]:
     dates = names_of(date, n, "date")
     runs = [each for each, _ in groupby(dates)]
     if twice := [each for each, count in Counter(runs).items() if count > 1]:
-        raise InputError(
-            f"date has rows of {quoted(twice[0])} before and after those of other dates; give rows in "
-            "the order in which they were predicted."
-        )
+        found = f"date has rows of {quoted(twice[0])} before and after those of other dates"
+        raise InputError(f"{found}; give rows in the order in which they were predicted.")
     return [*dates]
 
 
