@@ -45,9 +45,7 @@ Labels: TypeAlias = NDArray[Any]
 _HELD = 2**24
 _TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
 _EXPECTED = (0.025, 0.975)
-_FASTER = Phrase(
-    "fewer draws ({draws}), groups or statistics take less", {"draws": Argument("n_resamples")}
-)
+_FASTER = "fewer draws ({draws}), groups or statistics take less"
 
 
 class Answers(NamedTuple):
@@ -111,7 +109,8 @@ def draw_all(
             held = 0
         batches[-1] += places
         held += size
-    workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", _FASTER, len(batches))
+    faster = Phrase(_FASTER, {"draws": Argument("n_resamples")})
+    workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", faster, len(batches))
     clusters = whole.clusters
     if clusters is None:
         draws = Draws(whole.sampler(seed), labels, n_resamples)
@@ -171,10 +170,8 @@ def _opened(hypothesis: Hypothesis, column: Column) -> Column:
     if view is None or view.see_open is None or isinstance(statistic, FeatureScan):
         return column
     if statistic != MEAN:
-        raise InputError(
-            f"of quantile forecasts events are checked by their mean, and not by {statistic.name!r}; "
-            f"give {MEAN.name!r} for the lens {look.scope.label!r}."
-        )
+        found = f"of quantile forecasts events are checked by their mean, and not by {statistic.name!r}"
+        raise InputError(f"{found}; give {MEAN.name!r} for the lens {look.scope.label!r}.")
     return column._replace(view=view.opened)
 
 

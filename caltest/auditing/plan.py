@@ -398,10 +398,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         _check_times(whole, options)
     for name, lens in options.lenses.items():
         if lens is None and numbers:
-            raise InputError(
-                f"the lens {name!r} is for classes, and these are {whole.law.about}; give "
-                f"{DISTRIBUTION!r}, or leave it out."
-            )
+            wrong = f"the lens {name!r} is for classes, and these are {whole.law.about}"
+            raise InputError(f"{wrong}; give {DISTRIBUTION!r}, or leave it out.")
         if seen and name == DISTRIBUTION and law.horizon is not None:
             skip(f"the lens {name!r}", "the risk at one time alone is predicted")
             continue
@@ -479,10 +477,8 @@ def _check_times(whole: Rows, options: Options) -> None:
                 "'pit_ad'."
             )
     if law.horizon is not None and not (whole.are_alike and whole.clusters is None):
-        raise InputError(
-            "of rows that count differently or come in clusters the risk at one time is not enough; "
-            "give whole curves."
-        )
+        found = "of rows that count differently or come in clusters the risk at one time is not enough"
+        raise InputError(f"{found}; give whole curves.")
     for name in until:
         options.lenses[name].check(whole)  # type: ignore[union-attr]
 

@@ -227,9 +227,8 @@ def sbc(
         )
     every = [str(name) for name in (*names, *(quantities or {}))]
     if twice := next((name for name in every if every.count(name) > 1), None):
-        raise InputError(
-            f"{quoted(twice)} is the name of two parameters or quantities; give each a name of its own."
-        )
+        named_twice = f"{quoted(twice)} is the name of two parameters or quantities"
+        raise InputError(f"{named_twice}; give each a name of its own.")
     entries = {str(name): (truth[:, k], drawn[:, :, k]) for k, name in enumerate(names)}
     for name, quantity in (quantities or {}).items():
         entries[str(name)] = _quantity(name, quantity, entries, truth, drawn, parameters)
@@ -283,9 +282,8 @@ def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
         each = [finite_table(f"{name!r} of {what}", own) for name, own in columns.items()]
         if not each or len({one.shape for one in each}) > 1:
             shapes = ", ".join(f"{name} {one.shape}" for name, one in zip(columns, each, strict=True))
-            raise InputError(
-                f"the columns of {what} have shapes {shapes or 'of none'}; give equal ones."
-            )
+            shapes = shapes or "of none"
+            raise InputError(f"the columns of {what} have shapes {shapes}; give equal ones.")
         return np.stack(each, axis=-1), tuple(columns)
     array = finite_table(what, given)
     return (array[..., None] if array.ndim == (2 if what == "draws" else 1) else array), ()
