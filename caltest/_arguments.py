@@ -227,11 +227,9 @@ positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
 _most_draws = {"most": f"{MOST_RESAMPLES:,}", "null": Argument("null", "moments")}
-_fewer_draws = Phrase(
-    "give at most {most}; for smaller p-values use {null}, which draws none", _most_draws
-)
+_fewer = "give at most {most}; for smaller p-values use {null}, which draws none"
 _positive = "give a positive whole number such as 999"
-count_of_draws = Whole(1, MOST_RESAMPLES, _positive, _fewer_draws)
+count_of_draws = Whole(1, MOST_RESAMPLES, _positive, Phrase(_fewer, _most_draws))
 _points = "give a difference of probabilities from 0 to below 1, such as 0.02 for two percentage points"
 difference = Number(0.0, 1.0, "[)", _points)
 
@@ -247,9 +245,8 @@ def limit(name: str, value: object) -> float | dict[str, float | None]:
     found = {side: value.get(side) for side in SIDES}
     given = [side for side, each in found.items() if each is not None]
     if not given or set(value) - set(found):
-        raise wrong(
-            name, dict(value), "give {'too_low': 0.02, 'too_high': None}, None where none matters"
-        )
+        do = "give {'too_low': 0.02, 'too_high': None}, None where none matters"
+        raise wrong(name, dict(value), do)
     ends = "()" if len(given) == 2 else "[)"
     for side in given:
         found[side] = Number(0.0, 1.0, ends, _distance)(f"{name}[{side!r}]", found[side])

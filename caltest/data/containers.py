@@ -334,19 +334,14 @@ def entries_of(column: Any, what: str) -> list[Any]:
     """Return the entries of one column, as `cells_of`; raise if it is none."""
     cells = cells_of(column, what)
     ndim = attempt(lambda: int(column.ndim)) or 1
-    nested = not isinstance(column, nw.Series) and {list, tuple, np.ndarray} & set(
-        map(type, cells or ())
-    )
+    kinds = set(map(type, cells or ()))
+    nested = not isinstance(column, nw.Series) and {list, tuple, np.ndarray} & kinds
     if ndim > 1 or nested:
-        raise InputError(
-            f"{what} is a table without column names; give a data frame or a dict of columns, as in "
-            "{'region': […], 'age': […]}."
-        )
+        do = "give a data frame or a dict of columns, as in {'region': […], 'age': […]}"
+        raise InputError(f"{what} is a table without column names; {do}.")
     if cells is None:
-        raise InputError(
-            f"{what} is of type {type(column).__name__}; give a data frame, a dict of columns, or one "
-            "column with an entry per row."
-        )
+        do = "give a data frame, a dict of columns, or one column with an entry per row"
+        raise InputError(f"{what} is of type {type(column).__name__}; {do}.")
     return cells
 
 

@@ -342,10 +342,8 @@ def _files(path: Place) -> tuple[list[Place], Format]:
     if kind is None:
         where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
         advice = "give another" if several else "convert it, or read it with caltest.files.read"
-        raise InputError(
-            f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files, and "
-            f"{where}; {advice}."
-        )
+        known = f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files"
+        raise InputError(f"{known}, and {where}; {advice}.")
     if others := [each.name for each in found if each.suffix.lower() not in kind.suffixes]:
         holds = "the directory holds" if folder else "the pattern matches"
         do = "give a directory of files of one kind and nothing else"

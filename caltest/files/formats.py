@@ -483,10 +483,8 @@ def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
         )
     index = int(roles.label) if re.fullmatch(r"-?\d{1,18}", roles.label) else width
     if not -width <= index < width:
-        raise InputError(
-            f"label is {quoted(roles.label)}, but must be the index of one of the {width} columns, "
-            f"from 0 to {width - 1}, or -1 for the last."
-        )
+        one = f"the index of one of the {width} columns, from 0 to {width - 1}, or -1 for the last"
+        raise InputError(f"label is {quoted(roles.label)}, but must be {one}.")
     return index % width
 
 

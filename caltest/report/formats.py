@@ -338,24 +338,20 @@ def save(
     try:
         target = Path(path)
     except TypeError as error:
-        raise InputError(
-            f"the report is to be written to {quoted(path)}, which is not a path; give a file name."
-        ) from error
+        found = f"the report is to be written to {quoted(path)}, which is not a path"
+        raise InputError(f"{found}; give a file name.") from error
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
     kind = by_suffix.get(target.suffix.lower())
     if kind is None:
-        raise InputError(
-            f"the report is to be written to {quoted(str(path))}, which has no known format; give "
-            f"a file that ends in {', '.join(by_suffix)}."
-        )
+        found = f"the report is to be written to {quoted(str(path))}, which has no known format"
+        raise InputError(f"{found}; give a file that ends in {', '.join(by_suffix)}.")
     if isinstance(audit, Audit):
         text = rendered(audit, kind, title=title, command=command, date=date)
     elif kind == "html":
         text = to_html(audit, title=title, command=command, date=date)
     else:
-        raise InputError(
-            f"a {type(audit).__name__} is written as a web page only; give a file that ends in .html."
-        )
+        do = "give a file that ends in .html"
+        raise InputError(f"a {type(audit).__name__} is written as a web page only; {do}.")
     write_whole({target: text})
 
 

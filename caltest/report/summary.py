@@ -176,9 +176,8 @@ def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleN
     bad = [each.side is not None and audit.story.found for each in drawn]
     bins = [replace(x, name=name(x.name, _BIN).short) for x in map(audit.limit.shown, drawn)]
     found = _pictured(title, captions.feature_note(audit), pictures.along(bins, bad), title, sizes)
-    found.rows = [
-        _sized(each, audit, name=name(each.name), bad=is_) for each, is_ in zip(drawn, bad, strict=True)
-    ]
+    pairs = zip(drawn, bad, strict=True)
+    found.rows = [_sized(each, audit, name=name(each.name), bad=is_) for each, is_ in pairs]
     return found
 
 
@@ -240,9 +239,8 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
     chosen += left if len(left) == 1 else []  # rather than to say "1 more"
     columns = {each.column for view in every if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
-    called: list[tuple[str, View | Part]] = [
-        (_called(audit, view, by_class, column is not None), view) for view in chosen
-    ]
+    called = list[tuple[str, View | Part]]()
+    called += [(_called(audit, view, by_class, column is not None), view) for view in chosen]
     parts, halves = charts.parts_of(subject)
     beside = parts if parts and len(parts) < parts[0].of else halves  # ties: each value
     if noun == "part" and len(beside) < _ROWS:
@@ -464,9 +462,8 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
             seen += f"; each of {of_bins} alone has too few rows to show it"
         label, picture = f"Reliability diagram of {shown.short}: {seen}.", pictures.reliability(r)
     (drawing,) = charts.drawn(picture, label, [charts.SMALL])
-    return SimpleNamespace(
-        name=shown, rows=view.rows, seen=seen, outside=outside, drawing=drawing, bins=bins
-    )
+    told = {"rows": view.rows, "seen": seen, "outside": outside, "bins": bins}
+    return SimpleNamespace(name=shown, drawing=drawing, **told)
 
 
 def _counts(view: View) -> tuple[str, str, str]:
