@@ -382,10 +382,8 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
     if count > MOST_RESAMPLES:
         do = Phrase("choose a level that draws can reach, such as 0.01")
-    text = (
-        f"{{argument}} is {{found}}, with which no p-value is below {least:.3g}, so that nothing is "
-        f"ever rejected at level {level:g}; {{do}}."
-    )
+    never = f"no p-value is below {least:.3g}, so that nothing is ever rejected at level {level:g}"
+    text = f"{{argument}} is {{found}}, with which {never}; {{do}}."
     raise InputError(text, argument=name, found=draws, do=do)
 
 

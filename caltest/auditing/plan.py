@@ -374,10 +374,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         if many:
             skip(f"{len(many):,} {what}", f"an audit has at most {MOST_HYPOTHESES:,} hypotheses", many)
         if long:
-            reason = (
-                f"with so many rows they would take long; ask for {Argument('lenses', 'classwise')} by "
-                "itself, or for fewer draws or groups, to have them"
-            )
+            do = f"ask for {Argument('lenses', 'classwise')} by itself, or for fewer draws or groups"
+            reason = f"with so many rows they would take long; {do}, to have them"
             skip(f"{len(long):,} {what}", reason, long)
 
     searched = set[Look]()

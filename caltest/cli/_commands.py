@@ -237,10 +237,8 @@ def _models(
         found = samples[name] = aligned(sources[first], reference, sources[name], other)
         if not np.array_equal(reference.labels, found.labels):
             row = Row(int(np.argwhere(reference.labels != found.labels)[0][0]))
-            raise InputError(
-                f"the outcomes of {sources[first]} and {sources[name]} differ, the first in {row}; "
-                "give files of the same rows in the same order."
-            )
+            differ = f"the outcomes of {sources[first]} and {sources[name]} differ, the first in {row}"
+            raise InputError(f"{differ}; give files of the same rows in the same order.")
     return sources, {name: each.rows for name, each in samples.items()}, reference.labels
 
 
@@ -323,10 +321,8 @@ def monitor(
     watch = Monitor.load(state) if state.exists() else Monitor(**given)
     for name, value in given.items():
         if watch.options[name] != (known := Monitor(**{name: value}).options[name]):
-            raise InputError(
-                f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}, and "
-                f"{known} is given; leave it out, or begin a new state."
-            )
+            was = f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}"
+            raise InputError(f"{was}, and {known} is given; leave it out, or begin a new state.")
     # Names of clusters are kept, and dates, so they are read as they stand, among columns of groups.
     together, named = asked["clusters"], tuple(asked["group"] or ())
     columns = tuple(dict.fromkeys((*named, *filter(None, (together, date_column)))))

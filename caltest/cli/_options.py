@@ -258,10 +258,8 @@ class Input:
             return self["columns"]
         if self["columns"] is not None:
             option, of = ("time", "times") if of_times else (next(iter(numbers)), "numbers")
-            raise InputError(
-                f"--columns names probabilities of classes, and --{option} is about {of}; give one of "
-                "them."
-            )
+            both = f"--columns names probabilities of classes, and --{option} is about {of}"
+            raise InputError(f"{both}; give one of them.")
         if "claims" in numbers:
             numbers["claims"] = column_names(numbers["claims"])
         if "=" in numbers.get("quantiles", ""):

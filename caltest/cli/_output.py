@@ -73,10 +73,8 @@ def _refusal(error: Exception) -> str | None:
     from caltest._memory import is_want_of_memory
 
     if is_want_of_memory(error):
-        return (
-            "there is not enough memory for this; take fewer rows or classes, --jobs 1, or allow more "
-            "memory (ulimit -v)."
-        )
+        do = "take fewer rows or classes, --jobs 1, or allow more memory (ulimit -v)"
+        return f"there is not enough memory for this; {do}."
     if isinstance(error, OSError):
         where = "" if error.filename is None else f" ({called(str(error.filename))})"
         return f"the system refuses: {error.strerror or error}{where}; check disks and limits."

@@ -275,10 +275,8 @@ def _advice(suspect: Suspect) -> str:
             continue
         if decimals > 1 and off.max() <= _MOST_OFF:
             return "a class may be missing, so give one column for every class, with more decimals"
-        return (
-            f"they look rounded to multiples of {step:.6g}, so save more digits, divide each row by "
-            f"its sum, or {ask_about_one(step, columns)}"
-        )
+        do = f"save more digits, divide each row by its sum, or {ask_about_one(step, columns)}"
+        return f"they look rounded to multiples of {step:.6g}, so {do}"
     if off.max() <= 0.02:
         few = "values of few digits, as in bfloat16, sum so"
         return f"{few}: compute the softmax in float32, or divide each row by its sum"
@@ -311,10 +309,8 @@ def advice_on_zeros(rows: Any) -> str:
     if min(len(some), len(probs)) < 20:  # which may look like anything
         return ""
     if ((some == 0.0) | (some == 1.0)).all():
-        return (
-            "Every probability is 0 or 1, as of class decisions or of trees with pure leaves: give "
-            "probabilities (predict_proba), of leaves of more rows."
-        )
+        found = "Every probability is 0 or 1, as of class decisions or of trees with pure leaves"
+        return f"{found}: give probabilities (predict_proba), of leaves of more rows."
     if (step := step_of(some)) is None:
         return ""
     per_one = round(1.0 / step)

@@ -228,10 +228,8 @@ def _read(name: str, cells: Any, notes: list[str]) -> Feature:
         raise InputError(text, argument=what, found=quoted(cells[row]), row=row)
     notes += merged
     if not declared and 2 * np.count_nonzero(~np.isnan(numbers)[written]) > len(cells):
-        notes.append(
-            f"Column {shown_column(name)!r} holds numbers, but {quoted(cells[row])} in {Row(row)}: it "
-            "is read as a category, each value a level."
-        )
+        holds = f"Column {shown_column(name)!r} holds numbers, but {quoted(cells[row])} in {Row(row)}"
+        notes.append(f"{holds}: it is read as a category, each value a level.")
     place_of: dict[str | None, int] = {text: place for place, text in enumerate(levels)}
     values = np.array([place_of.get(text, -1) for text in texts], np.intp)
     return Feature(name, values[codes], tuple(levels))

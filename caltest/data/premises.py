@@ -476,10 +476,8 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
             "Rows look like copies of each other: of the pairs of rows with the same predictions about "
             f"{expected:,.0f} should have different labels, and {seen:,.0f} have"
         )
-        do = (
-            f"leave copies out, or say which rows belong together ({Argument('clusters', ...)}); if "
-            "the labels were used to fit the model, test it on other rows"
-        )
+        do = f"leave copies out, or say which rows belong together ({Argument('clusters', ...)})"
+        do += "; if the labels were used to fit the model, test it on other rows"
         return (Premise("independent rows", told, do, withholds=True),)
     few = again <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
     if 2 * again < n or not few or not _of_full_precision(predictions, n):

@@ -470,12 +470,9 @@ def in_columns(what: str, at: Array, table: Array, called: Sequence[float]) -> t
     """Return numbers (K,) in their order, and the columns of a table (n, K) that state them by name."""
     order = np.argsort(called, kind="stable")
     if not np.allclose(np.sort(at), np.take(called, order), rtol=1e-9, atol=0.0):
-        found = ", ".join(f"{number:g}" for number in called[:8])
-        raise InputError(
-            f"the columns state {found} by their names, and {what} holds "
-            f"{', '.join(f'{number:g}' for number in at[:8])}; give what the columns state, or a table "
-            "without names."
-        )
+        stated, given = (", ".join(f"{number:g}" for number in each[:8]) for each in (called, at))
+        found = f"the columns state {stated} by their names, and {what} holds {given}"
+        raise InputError(f"{found}; give what the columns state, or a table without names.")
     return np.sort(at), table[:, order]
 
 

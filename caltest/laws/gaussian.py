@@ -253,17 +253,15 @@ class Normal(GaussianPredictions):
         if self.dimension is not None:
             return ()
         sd, errors = self.factors[:, 0, 0], outcomes - self.mean
-        other = sd**0.5 if self._states == "sd" else sd**2
+        of_sd = self._states == "sd"
+        other = sd**0.5 if of_sd else sd**2
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
             as_stated, as_other = (float(np.mean((errors / each) ** 2)) for each in (sd, other))
         if _AMISS[0] <= as_stated <= _AMISS[1] or not _FITS[0] <= as_other <= _FITS[1]:
             return ()
-        meant = "variances" if self._states == "sd" else "standard deviations"
-        instead = "variance" if self._states == "sd" else "sd"
-        return (
-            f"Squared errors fit the values of {self._states} if these are {meant}: if so, give them "
-            f"as {instead}.",
-        )
+        meant, instead = ("variances", "variance") if of_sd else ("standard deviations", "sd")
+        found = f"Squared errors fit the values of {self._states} if these are {meant}"
+        return (f"{found}: if so, give them as {instead}.",)
 
 
 # ------------------------------------------------------------------ ensemble

@@ -94,10 +94,9 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
     if facts["clusters"] is not None:
         rows = f"{sizes.about(facts['clusters'])} clusters"
         if far:
-            return (
-                "make clusters smaller (of time, shorter blocks), set a wider limit, or name fewer "
-                f"groups: with clusters like these it takes {rows} ({many})"
-            )
+            smaller = "make clusters smaller (of time, shorter blocks), set a wider limit"
+            takes = f"with clusters like these it takes {rows} ({many})"
+            return f"{smaller}, or name fewer groups: {takes}"
     fewer = f"; a wider limit{', or fewer groups,' if audit.groups else ''} takes fewer"
     return f"audit again with {rows} in all ({many}{groups}{fewer if far else ''})"
 

@@ -214,10 +214,8 @@ def _undecided(audit: Audit) -> str:
     if not texts and audit.rows_needed and not any(isinstance(each, View) for each in stuck):
         rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
         every = "all averages" if len(audit.views) > 1 else "the average"
-        return (
-            f"No error was found. To show {every} to be {inside(audit)} takes {rows}; there are "
-            f"{audit.n_samples:,}."
-        )
+        takes = f"No error was found. To show {every} to be {inside(audit)} takes {rows}"
+        return f"{takes}; there are {audit.n_samples:,}."
     if not texts and audit.limit.only and not any(audit.limit[:3]) and by_place["never"]:
         largest = max(by_place["never"], key=lambda each: sizes.own_most(each, audit))
         of = f"; the largest that is possible is of {sizes.whole_name(largest, audit)}"
@@ -330,10 +328,8 @@ def found(audit: Audit) -> list[str]:
     if short := max(audit.described, key=lambda view: view.low or 0.0, default=None):
         seen, *ends = (percent(each, 0) for each in (short.observed or 0.0, *short.true_rates))
         if short.side == "over":
-            texts.append(
-                f"Coverage is {seen} ({' to '.join(ends)}){where(short.group)}; the claim is of all "
-                "rows together."
-            )
+            covered = f"Coverage is {seen} ({' to '.join(ends)}){where(short.group)}"
+            texts.append(f"{covered}; the claim is of all rows together.")
     zeros = lead is not None and lead.kind == "zeros" and story.verdict != "within"  # as the headline
     if story.found and audit.impossible and not zeros:
         texts.append(f"{sizes.impossible_rows(audit)}.")
@@ -351,10 +347,9 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
     halves = list(_halves(audit)) if lead.kind != "mean" else []
     if lead.part is not None:
         ends = " to ".join(dict.fromkeys(percents(lead.part.start, lead.part.end)))
-        yield (
-            f"Beyond your limit: for predictions from {ends}{where(view.group)}, "
-            f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit)}."
-        )
+        rows = f"for predictions from {ends}{where(view.group)}"
+        error = f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit)}"
+        yield f"Beyond your limit: {rows}, {error}."
         rows = f"the rows{where(view.group)}" if view.group else "all rows"
         rows += "" if audit.n_classes == 2 else f", of {lens_name(view)}"
         yield f"On average over {rows}, {sizes.means(view)}: {sizes.interval(view, audit)}."
@@ -377,10 +372,8 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         text = f"{capital(where(view.group).strip())}: {sizes.means(view)}"
     expected, seen = (rate * view.rows for rate in sizes.rates(view))
     rows = counted(view.rows, words.rows_called(audit))
-    events = (
-        f"The model expected {counted(round(expected), 'event')} in {rows}; {seen:,.0f} "
-        f"{'was' if round(seen) == 1 else 'were'} observed."
-    )
+    came, were = counted(round(expected), "event"), "was" if round(seen) == 1 else "were"
+    events = f"The model expected {came} in {rows}; {seen:,.0f} {were} observed."
     if audit.is_censored:  # events are of all that was followed, and not of the horizon alone
         return f"{text}: {sizes.interval(view, audit)}."
     if words.is_stated(view.lens):
@@ -504,8 +497,9 @@ def _shown_within(audit: Audit) -> Iterable[str]:
             "searched; one that nobody named could still be off by more."
         )
     hidden = [e for e in audit.story.marks.values() if e.part is not None and e.place != "within"]
+    narrower = "Narrower slices have fewer rows and tell less"
     if hidden and only:
-        yield "Narrower slices have fewer rows and tell less: larger errors there are not excluded."
+        yield f"{narrower}: larger errors there are not excluded."
     elif hidden:
         far = max(hidden, key=lambda each: each.part.most)
         size, name = sizes.farthest(far.part, audit), sizes.whole_name(far.of, audit)
@@ -513,10 +507,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
         rows = f"one {sizes.PARTS[far.part.of]} of {name}"
         if far.part.is_tied(far.of.rows):
             rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
-        yield (
-            f"Narrower slices have fewer rows and tell less: an error of {size} in {rows} "
-            "is not excluded."
-        )
+        yield f"{narrower}: an error of {size} in {rows} is not excluded."
 
 
 def supposed(audit: Audit) -> str:
