@@ -291,22 +291,12 @@ def check_resolution(
             f"{quoted(correction)}, with any number of resamples that is possible; look at fewer."
         )
     if n_clusters is not None:
-        raise InputError(
-            "{argument} names {found}, too few for any p-value to reach alpha = {alpha}; give rows of "
-            "more clusters.",
-            argument="clusters",
-            found=counted(n_clusters, "cluster"),
-            alpha=f"{alpha:g}",
-        )
-    raise InputError(
-        "{argument} is {found}, with which not every p-value{looks} can reach alpha = {alpha}; give at "
-        "least {high}.",
-        argument="n_resamples",
-        found=n_resamples,
-        looks=f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else "",
-        alpha=f"{alpha:g}",
-        high=f"{needed:,}",
-    )
+        few = f"too few for any p-value to reach alpha = {alpha:g}; give rows of more clusters."
+        found = counted(n_clusters, "cluster")
+        raise InputError(f"{{argument}} names {{found}}, {few}", argument="clusters", found=found)
+    looks = f" of {count:,} hypotheses adjusted by {quoted(correction)}" if count > 1 else ""
+    few = f"with which not every p-value{looks} can reach alpha = {alpha:g}; give at least {needed:,}."
+    raise InputError(f"{{argument}} is {{found}}, {few}", argument="n_resamples", found=n_resamples)
 
 
 def answers(

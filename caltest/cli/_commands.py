@@ -77,15 +77,13 @@ def test(
     result = replace(result, alpha=alpha)
     rejected = result.story.found
     what = "miscalibration" if result.claim is None else "error"
-    verdict = f"{what} found" if rejected else f"no {what} found"
+    verdict = f"{what} found".capitalize() if rejected else f"No {what} found"
     status = out.REJECTED if rejected else out.NOT_REJECTED
-    decision = f"{verdict.capitalize()} at alpha = {alpha} (exit status {status})."
-    return Found(
-        {**asked.source, **result.to_dict(), "rejected": rejected},
-        f"{result.summary(verbose=verbose)}\n\n{decision}",
-        status=status,
-        verdict=(verdict.capitalize(), "found" if rejected else "not found"),
-    )
+    decision = f"{verdict} at alpha = {alpha} (exit status {status})."
+    facts = {**asked.source, **result.to_dict(), "rejected": rejected}
+    text = f"{result.summary(verbose=verbose)}\n\n{decision}"
+    told = verdict, "found" if rejected else "not found"
+    return Found(facts, text, status=status, verdict=told)
 
 
 @command

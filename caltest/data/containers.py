@@ -34,10 +34,6 @@ _UNREAD = (
     (("rows", "labels"), "a {kind}; give its .rows first, and its .labels second"),
     (("about", "n_samples"), "a {kind}; give predictions first, outcomes second"),
 )
-_MISSING = (
-    "{argument} has missing values, the first in {row}{column}; fill them, or leave these rows out of "
-    "probs and labels alike."
-)
 #: Kinds of arrays that hold no numbers, and what to do with each.
 _NO_NUMBERS = {
     "c": "complex numbers; take the real part if that is meant",
@@ -206,7 +202,9 @@ def _missing(what: str, missing: Mask, names: Sequence[str] = ()) -> InputError:
     """Say where the first missing value is, in a column that has a number if it has no name."""
     row, *places = (int(index) for index in np.argwhere(missing)[0])
     column = "".join(f", column {quoted(names[k]) if names else k}" for k in places[:1])
-    return InputError(_MISSING, argument=what, row=row, column=column)
+    do = "fill them, or leave these rows out of probs and labels alike"
+    text = f"{{argument}} has missing values, the first in {{row}}{{column}}; {do}."
+    return InputError(text, argument=what, row=row, column=column)
 
 
 def check_named(names: Sequence[object], what: str) -> None:

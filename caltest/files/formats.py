@@ -502,10 +502,8 @@ def _chosen_probs(names: Sequence[str], logits: bool) -> str:
     if len(likely) == 1:
         return likely[0]
     if likely:
-        raise InputError(
-            f"the arrays {listed(likely)} could all be the "
-            f"{'logits' if logits else 'probabilities'}; leave one in the file."
-        )
+        what = "logits" if logits else "probabilities"
+        raise InputError(f"the arrays {listed(likely)} could all be the {what}; leave one in the file.")
     if of_logits:
         text = "the array {array} holds logits; give {logits}, and their softmax is taken."
         raise InputError(text, array=quoted(of_logits[0]), logits=Argument("logits", True))

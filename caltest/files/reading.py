@@ -332,11 +332,8 @@ def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[
                     arrays.append(arrays[0][name])
         return arrays[-2], arrays[-1]
     if len(files) != 1 or not names:
-        raise InputError(
-            "give one table with {names} of its parameters; or one .npz file with the arrays "
-            "parameters and draws, or two .npy files.",
-            names=Argument("names"),
-        )
+        other = "one .npz file with the arrays parameters and draws, or two .npy files"
+        raise InputError(f"give one table with {Argument('names')} of its parameters; or {other}.")
     own = {name: read(files[0], name, columns={"members": f"{name}_"}) for name in names}
     drawn: dict[str, Any] = {name: each.rows.law for name, each in own.items()}
     return {name: each.labels for name, each in own.items()}, {n: x.values.T for n, x in drawn.items()}

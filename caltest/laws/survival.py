@@ -333,10 +333,9 @@ class Survival(Shaped):
         if horizon <= 0.0:
             raise InputError(f"the horizon is {horizon:g}; give a time above 0, as in 'until:365'.")
         if self.horizon not in (None, horizon):
-            raise InputError(
-                f"the horizon is {horizon:g}, and the risk until {self.horizon:g} alone is predicted; "
-                f"give {self.horizon:g}, or whole curves."
-            )
+            alone = f"the risk until {self.horizon:g} alone is predicted"
+            do = f"give {self.horizon:g}, or whole curves"
+            raise InputError(f"the horizon is {horizon:g}, and {alone}; {do}.")
         row = int(self.ends.argmin())
         ends = [(self.ends[row], "where the curve of {row} ends")]
         ends.append((self.last.max(), "the end of all follow-up"))

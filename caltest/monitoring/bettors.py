@@ -199,10 +199,8 @@ class Bettors:
         ranks = np.stack([low, high], axis=1).astype(np.float64)
         wrong = np.flatnonzero(~((ranks >= 0.0) & (ranks <= 1.0) & (ranks[:, :1] <= ranks)).all(axis=1))
         if len(wrong):
-            raise InputError(
-                "the distribution function is no probability in {row}; correct the prediction.",
-                row=int(wrong[0]),
-            )
+            text = "the distribution function is no probability in {row}; correct the prediction."
+            raise InputError(text, row=int(wrong[0]))
         return ranks, codes
 
     @property
