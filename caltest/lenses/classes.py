@@ -126,8 +126,12 @@ class Lens(ABC):
         kind, of = "classes", "a lens of numbers such as 'quantile:0.5' or 'below:10'"
         if self.of_numbers:
             kind, of = "predicted distributions of numbers", "a lens of classes such as 'top_label'"
-        found = f"the lens {quoted(self.label)} is for {kind}, and these are {law.about}"
-        raise InputError(f"{found}; give {of}, or leave the lens out.")
+        raise self._refusing(kind, law.about, f"give {of}, or leave the lens out")
+
+    def _refusing(self, kind: str, these: str, do: str) -> InputError:
+        """Return the error for predictions that the lens is not for."""
+        found = f"the lens {quoted(self.label)} is for {kind}, and these are {these}"
+        return InputError(f"{found}; {do}.")
 
 
 # ------------------------------------------------------------------ lenses of classes

@@ -261,10 +261,8 @@ class Until(_AtThreshold):
         """Raise unless times are predicted."""
         super().check(predictions)
         if not isinstance(predictions.law, Survival):
-            raise InputError(
-                f"the lens {quoted(self.label)} is for {Survival.about}, and these are "
-                f"{predictions.law.about}; give 'below:{self._number:g}'."
-            )
+            do = f"give 'below:{self._number:g}'"
+            raise self._refusing(Survival.about, predictions.law.about, do)
         predictions.law.of_cause(self.cause).check_horizon(self._number)
 
     def _of_law(self, predictions: Rows, law: Any) -> Reduction:
@@ -430,10 +428,8 @@ class OfVectors(NumberLens):
 
     def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         if not isinstance(law, Pools):
-            raise InputError(
-                f"the lens {quoted(self.label)} is for members that are vectors, and these are "
-                f"{law.about} that are numbers; give a lens such as 'interval:0.9'."
-            )
+            do = "give a lens such as 'interval:0.9'"
+            raise self._refusing("members that are vectors", f"{law.about} that are numbers", do)
         values = self._values(law)
         view = self.inner.show(predictions.shown_as(Pool(np.sort(values, axis=1))))
         table = np.ascontiguousarray(view.outcomes(values.T).swapaxes(0, 1)).reshape(*values.shape, -1)
