@@ -335,11 +335,7 @@ def save(
     ...     [file.name for file in Path(folder).iterdir()]
     ['audit.html']
     """
-    try:
-        target = Path(path)
-    except TypeError as error:
-        found = f"the report is to be written to {quoted(path)}, which is not a path"
-        raise InputError(f"{found}; give a file name.") from error
+    target = Path(path)
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
     kind = by_suffix.get(target.suffix.lower())
     if kind is None:
