@@ -179,6 +179,40 @@ def test_one_question_of_several_files_is_one_of_each_task_and_what_is_named_goe
     assert (list(groups), sample.rows.clusters.tolist()) == (["level"], [0] * 4 + [1] * 4)
 
 
+def test_of_two_choices_acc_counts_where_the_target_is_unknown_or_alike():
+    alike = {f"gen_args_{k}": {"arg_0": f"q{k}", "arg_1": " same"} for k in range(2)}
+    lines = [
+        question(0, [-1.0, -2.0], 0, "a", target="same", arguments=alike, acc=0.0),
+        question(1, [-1.0, -2.0], 0, "a", target="else", acc=1.0),
+        question(2, [-1.0, -2.0], 0, "a", target="B", acc=0.0),
+        question(3, [-1.0, -2.0], 0, "a", target="A", acc=None),
+    ]
+    assert read(written("samples_a.jsonl", lines)).labels.tolist() == [1, 0, 1, 0]
+
+
+def test_ids_of_two_tasks_are_two_questions():
+    for task in ("art", "law"):
+        samples = [answer(k, 1, "CI"[k % 2], {"confidence": 0.5 + k / 9}) for k in range(4)]
+        log = json.loads(Path(logged(samples)).read_text())
+        log["eval"]["task"] = task
+        Path(f"{task}.json").write_text(json.dumps(log))
+    sample, groups = read_with_groups(["art.json", "law.json"])
+    assert (sample.rows.clusters, groups["task"].tolist()) == (None, ["art"] * 4 + ["law"] * 4)
+
+
+def test_a_table_with_columns_that_are_named_and_a_log_of_sorted_keys_or_folders():
+    lines = [question(k, [-1.0, -2.0], k % 2, "law") for k in range(4)]
+    written("own.jsonl", [each | {"p": 0.5, "y": k % 2} for k, each in enumerate(lines)])
+    assert read("own.jsonl", "y", columns=["p"]).rows.probs[:, 1].tolist() == [0.5] * 4
+    for model in ("results/some__Model-3.1-8B", "results/other"):
+        Path(model).mkdir(parents=True)
+        written(f"{model}/samples_a.jsonl", [dict(sorted(each.items())) for each in lines])
+        Path(model, "results.json").write_text("{}")
+    sample, groups = read_with_groups("results")
+    assert (sample.rows.classes, len(set(groups["model"]))) == (("choice 1", "choice 2"), 2)
+    assert read("results/some__Model-3.1-8B").rows.n_samples == 4
+
+
 def test_marks_and_confidence_of_any_field():
     marks = ["C", "I", 1.0, 0, True, False]
     samples = [answer(f"q{k}", 1, mark, {"sure": 90 - k}) for k, mark in enumerate(marks)]
@@ -235,9 +269,47 @@ WRONG = {
         lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a", filtered_resps=["B"])]),
         [], "filtered_resps is ['B'] in row 0 (counting from 0), not a log-likelihood for each choice",
     ),
+    "one of two right, and acc says no": (
+        lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a", acc=0.0)]),
+        [], "do not say which of 'A', 'B'",
+    ),
+    "no likelihood": (
+        lambda: written("samples_a.jsonl", [question(0, [-np.inf, -np.inf], 0, "a")]),
+        [], "in row 0 (counting from 0), of which none is finite",
+    ),
+    "not a number": (
+        lambda: written("samples_a.jsonl", [question(0, [-1.0, np.nan], 0, "a")]),
+        [], "or one is NaN; leave it out",
+    ),
+    **{
+        f"{name} of a row": (
+            lambda name=name, given=given: written(
+                "samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a", **{name: given})]
+            ),
+            [], f"row 0 (counting from 0) has no field '{name}' as its package writes it",
+        )
+        for name, given in (("target", None), ("doc", "text"), ("arguments", [["q", "a"]]))
+    },
+    "no id": (
+        lambda: logged([{"epoch": 1, "scores": {"a": {"value": "C"}}}]),
+        [], "row 0 (counting from 0) has no field 'id'",
+    ),
+    "no model": (
+        lambda: Path("a.json").write_text('{"samples": [{"scores": {"a": 1}}]}') and "a.json",
+        [], "this log has no field 'eval' as its package writes it",
+    ),
+    "samples by name": (
+        lambda: Path("a.json").write_text('{"samples": {"a": 1}}') and "a.json",
+        [], "no list of samples",
+    ),
+    "packed": (lambda: Path("a.jsonl.gz").write_bytes(b"x") and "a.jsonl.gz", [], "; unpack it."),
+    "a word twice": (
+        lambda: Path("a.csv").write_text("p,y\na,1\nb,0\n") and "a.csv",
+        ["--scale", "a=.5,A=.7"], "--scale is 'a', 'A'; give a word once, in capitals or not",
+    ),
     "several right": (
         lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0, -3.0], 0, "a", acc=0.43)]),
-        [], "which choice is right in row 0 (counting from 0) is not known: target is '0'",
+        [], "do not say which of 'A', 'B'",
     ),
     "option without use": (
         lambda: written("samples_a.jsonl", [question(0, [-1.0, -2.0], 0, "a")]),
@@ -253,11 +325,11 @@ WRONG = {
     ),
     "some percent": (
         lambda: Path("a.csv").write_text("p,y\n85%,1\n1,0\n") and "a.csv",
-        [], "column 'p' holds '1' in row 1 (counting from 0), and percent signs elsewhere",
+        [], "column 'p' holds '1' in row 1 (counting from 0), and % elsewhere",
     ),
     "some percent of a log": (
         lambda: logged([answer("q", 1, "C", {"confidence": x}) for x in ("85%", 1)]),
-        [], "column 'confidence' holds '1' in row 1 (counting from 0), and percent signs elsewhere",
+        [], "column 'confidence' holds '1' in row 1 (counting from 0), and % elsewhere",
     ),
     "partly right": (
         lambda: logged([answer("q", 1, "P", {"confidence": 0.5})]),
@@ -290,7 +362,7 @@ WRONG = {
     ),
     "nothing left": (
         lambda: Path("a.csv").write_text("p,y\n0.5,\n,0\n") and "a.csv",
-        ["--skip-missing"], "2 of 2 rows have no 'p' or no 'y'",
+        ["--skip-missing"], "2 of 2 rows have no 'p' or no 'y', so that no row is left",
     ),
 }  # fmt: skip
 

@@ -233,6 +233,8 @@ def scale(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         return _WHOLE(name, value)
     read = {str(word).strip().casefold(): float(number) for word, number in value.items()}
+    if len(read) < len(value):
+        raise InputError(argument=name, found=listed(value), do="give a word once, in capitals or not")
     return {w: x if np.isnan(x) else _SHARE(f"{name} of {quoted(w)}", x) for w, x in read.items()}
 
 
@@ -300,12 +302,12 @@ class Roles:
 
     def check_signs(self, name: str, cells: Sequence[object]) -> None:
         """Raise if some cells have a percent sign and others none, and no scale says what these are."""
-        texts = [str(cell).strip().casefold() for cell in cells]
-        words = self.scale if isinstance(self.scale, Mapping) else {}
-        bare = [k for k, text in enumerate(texts) if is_number(text) and text not in words]
-        if bare and any("%" in text for text in texts) and not isinstance(self.scale, float):
-            found, do = quoted(cells[bare[0]]), Argument("scale", ...)
-            raise InputError(_SIGNS, column=quoted(name), found=found, row=bare[0], scale=do)
+        known, texts = self.scale, [str(cell).strip() for cell in cells]
+        signed = any(text.endswith("%") and is_number(text[:-1]) for text in texts)
+        for row, cell in enumerate(texts if signed and not isinstance(known, float) else ()):
+            if is_number(cell) and cell not in (known or ()):
+                do = Argument("scale", ...)
+                raise InputError(_SIGNS, column=quoted(name), found=quoted(cell), row=row, scale=do)
 
     def among(self, names: Sequence[str]) -> Roles:
         """Return them with the columns that a pattern means, of a table that has these names."""
@@ -509,6 +511,8 @@ class Columns:
         kept, doubts = np.arange(len(lacks)), list[Premise]()
         if told and self.roles.skip_missing:
             table, kept = table.filter(~lacks), kept[~lacks]
+            if not len(kept):
+                raise InputError(f"{told}, so that no row is left; say which columns are meant.")
             do = "read all numbers as those of the others"
             doubts.append(Premise("complete rows", f"{told}, and were left out", do))
         frame: Any = nw.from_native(table, eager_only=True)
@@ -627,10 +631,7 @@ class Content:
             raise error.explained(self.origin) from error
 
 
-_SIGNS = (
-    "column {column} holds {found} in {row}, and percent signs elsewhere; say what it is out of, 100 "
-    "or 1, with {scale}."
-)
+_SIGNS = "column {column} holds {found} in {row}, and % elsewhere; say what it is out of, with {scale}."
 _LARGE = "column {column} holds {found} in {row}, too large to have kept all digits; save it as text."
 
 

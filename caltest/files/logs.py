@@ -25,19 +25,18 @@ from caltest.files.columns import Columns, Content, Roles, check_there
 from caltest.files.paths import Place
 
 _GROUPS = ("model", "task", "source", "category", "subject")  # of those that split rows alike, the last
-_SAMPLES = re.compile(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl")
+_SAMPLES = re.compile(r"^samples_|(_\d{4}-\d\d-\d\dT[\d.-]+)?\.jsonl$")
 _MARKS = {"C": 1, "1": 1, "1.0": 1, "True": 1, "I": 0, "0": 0, "0.0": 0, "False": 0, "N": None}
 _WRONG = {
-    "text": "filtered_resps is {found} in {row}, not a log-likelihood for each choice; give the log of "
-    "a multiple-choice task.",
-    "target": "which choice is right in {row} is not known: target is {found}, of {known}, and acc is "
-    "{acc}; leave this task out.",
+    "text": "filtered_resps is {found} in {row}, not a log-likelihood for each choice; leave it out.",
+    "target": "target {found!r} and acc {acc} do not say which of {known} is right in {row}; omit it.",
     "option": "this log says itself what is likely and what is right; leave {option} out.",
+    "nan": "filtered_resps is {found} in {row}, of which none is finite, or one is NaN; leave it out.",
+    "field": "{where} has no field {name} as its package writes it; give the log as it was written.",
     "zip": "this is a compressed log of inspect; write it as JSON: inspect log convert --to json.",
-    "none": "there are no samples, so this is no log of inspect; give one, or a table as JSON lines.",
+    "none": "there is no list of samples, so this is no log of inspect; give one, or JSON lines.",
     "scorer": "the scorers are {known}; say which one, with {label}.",
-    "mark": "the score is {found} in {row}, neither right (C or 1) nor wrong (I or 0); name a scorer "
-    "that says which, with {label}.",
+    "mark": "the score is {found} in {row}, neither right (C or 1) nor wrong (I or 0); use {label}.",
 }
 
 
@@ -46,8 +45,7 @@ def log_files(path: Any, roles: Roles) -> list[Place]:
 
     A folder may hold one of each model; a line with the columns that are named is a table's.
     """
-    several = path if isinstance(path, list | tuple) else [path]
-    files: list[Place] = [paths.located(each) for each in several]
+    files = [paths.located(each) for each in (path if isinstance(path, list | tuple) else [path])]
     if re.fullmatch(r"\.(?!json|eval)[a-z]+", files[0].suffix.lower()):
         return []
     if len(files) == 1 and (paths.is_folder(files[0]) or paths.is_pattern(files[0])):
@@ -59,7 +57,7 @@ def log_files(path: Any, roles: Roles) -> list[Place]:
         return files if files and files[0].suffix.lower() in (".json", ".eval") else []
     with paths.opened(lines[0], "JSON lines") as file:
         first = attempt(lambda: {*json.loads(file.readline(2**24))}) or set()
-    own = {"doc_id", "filtered_resps"} <= first and not first & {*(roles.columns or ())}
+    own = {"doc_id", "filtered_resps"} <= first and first.isdisjoint(roles.columns or ())
     return lines if own else []
 
 
@@ -87,8 +85,7 @@ def read_logs(files: Sequence[Place], roles: Roles) -> Content:
     questions = len(set(texts["question"]))
     together = roles.clusters or ("question" if questions < len(answers) else None)
     named = roles.columns or [*choices] or ["confidence"]
-    signed = any("%" in str(texts.get(name)) for name in named)
-    scale = roles.scale or (None if choices or signed else 1.0)
+    scale = roles.scale or (None if choices or any("%" in str(texts.get(x)) for x in named) else 1.0)
     own = replace(roles, label="right", groups=groups, clusters=together, scale=scale, columns=named)
     note = f"Read as a log of {len(answers):,} answers to {questions:,} questions; groups: "
     note += f"{listed(groups) or 'none'}; clusters: {together or 'none'}."
@@ -100,26 +97,25 @@ def read_logs(files: Sequence[Place], roles: Roles) -> Content:
 
 def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[Any, Any]]:
     """Read a task's samples of lm-evaluation-harness: log-likelihoods of a question's choices."""
-    named = _SAMPLES.fullmatch(path.name)
-    of = {"model": str(path).rpartition("/")[0], "task": named[1] if named else path.name}
+    of = {"model": str(path).rpartition("/")[0], "task": _SAMPLES.sub("", path.name)}
     for row, each in enumerate(map(json.loads, filter(bytes.strip, file))):
-        pairs, acc, target = each["filtered_resps"], each.get("acc"), str(each["target"]).strip()
+        field = partial(_field, row=Row(row))
+        pairs, target = field(each, "filtered_resps", list), str(field(each, "target")).strip()
         scores: Any = attempt(partial(np.array, [next(iter(pair), "") for pair in pairs], float))
-        if scores is None or len(scores) < 2:
-            raise InputError(_WRONG["text"], row=row, found=quoted(pairs))
-        scores = scores[: len(scores) // (2 if "acc_mutual_info" in each else 1)]
-        given = [[*one.values()][-1] for one in each.get("arguments", {}).values()][: len(scores)]
-        known, best = [str(one).strip() for one in given], int(scores.argmax())
-        right = int(target) if target.isdecimal() else -1
-        right = known.index(target) if right < 0 and target in known else right
-        if len(scores) == 2 and acc in (0, 1):
-            right = best if acc else 1 - best
-        elif not 0 <= right < len(scores) or acc not in (None, best == right):
-            target, choices = quoted(target), listed(known)
-            raise InputError(_WRONG["target"], row=row, found=target, known=choices, acc=acc)
-        own: dict[Any, Any] = dict(enumerate(softmax(scores).tolist()))
-        own |= {"question": f"{of['task']} {each['doc_id']}", "right": f"choice {right + 1}"}
-        yield {**of, **each["doc"], **own}
+        count = 0 if scores is None else len(scores) // (2 if "acc_mutual_info" in each else 1)
+        if count < 2 or not np.isfinite(scores[:count].max()):
+            raise InputError(_WRONG["text" if count < 2 else "nan"], row=row, found=quoted(pairs))
+        best = scores[:count].argmax()
+        given = field({"arguments": {}} | each, "arguments", dict).values()
+        known = [str([*one.values()][-1]).strip() for one in given][:count]
+        right = {k for k in range(count) if target == str(k) or target in known[k : k + 1]}
+        if (acc := each.get("acc")) in (0, 1):
+            right = {k for k in right or range(2 * (count == 2)) if (k == best) == acc}
+        if len(right) != 1 or acc not in (None, 0, 1):
+            raise InputError(_WRONG["target"], row=row, found=target, known=listed(known), acc=acc)
+        chances = dict(enumerate(softmax(scores[:count]).tolist()))
+        own = {"question": f"{of['task']} {field(each, 'doc_id')}", "right": f"choice {min(right) + 1}"}
+        yield {**of, **field(each, "doc", dict), **own, **chances}
 
 
 def _inspect(file: IO[bytes], path: Place, label: str | None) -> Iterator[dict[str, Any]]:
@@ -127,16 +123,24 @@ def _inspect(file: IO[bytes], path: Place, label: str | None) -> Iterator[dict[s
     if path.suffix.lower() == ".eval":
         raise InputError(_WRONG["zip"])
     log = json.load(file)
-    if not (samples := isinstance(log, dict) and log.get("samples")):
+    if not (samples := isinstance(log, dict) and log.get("samples")) or not isinstance(samples, list):
         raise InputError(_WRONG["none"])
     known = dict.fromkeys(chain.from_iterable(each.get("scores") or {} for each in samples))
     if label is None and len(known) > 1:
         raise InputError(_WRONG["scorer"], known=listed(known), label=Argument("label", ...))
     check_there(scorer := label or next(iter(known), "scores"), known, "scorer", "")
-    of = {name: log["eval"][name] for name in ("model", "task")}
+    of = {name: _field(_field(log, "eval", dict), name) for name in ("model", "task")}
     for row, each in enumerate(samples):
         score = (each.get("scores") or {}).get(scorer) or {"value": "N"}
-        if (mark := str(score["value"])) not in _MARKS:
+        if (mark := str(_field(score, "value", row=Row(row)))) not in _MARKS:
             raise InputError(_WRONG["mark"], row=row, found=quoted(mark), label=Argument("label", ...))
-        own = {"answer": score.get("answer"), "question": each["id"], "right": _MARKS[mark]}
+        question = f"{of['task']} {_field(each, 'id', row=Row(row))}"
+        own = {"answer": score.get("answer"), "question": question, "right": _MARKS[mark]}
         yield {**of, **(each.get("metadata") or {}), **(score.get("metadata") or {}), **own}
+
+
+def _field(of: Any, name: str, kind: Any = object, row: Row | str = "this log") -> Any:
+    """Return a field of a row, or of a log, or raise."""
+    if (found := of.get(name) if isinstance(of, dict) else None) is None or not isinstance(found, kind):
+        raise InputError(_WRONG["field"], where=row, name=quoted(name))
+    return found

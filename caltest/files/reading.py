@@ -409,7 +409,8 @@ def _is_table(place: Place) -> bool:
         return True
     paths.check_file(place)
     if (suffix := Path(str(place)).suffix).lower() not in _ARRAYS:
-        do = f"convert the file to {', '.join((*FORMATS, *_ARRAYS))}"
+        packed = suffix.lower() in (".gz", ".bz2", ".xz", ".zst", ".zip")
+        do = "unpack it" if packed else f"convert the file to {', '.join((*FORMATS, *_ARRAYS))}"
         raise InputError(f"files that end in {quoted(suffix)} cannot be read; {do}.")
     return False
 
