@@ -410,10 +410,8 @@ class StepDown:
         """
         values = np.atleast_2d(real_array("draws", draws))
         if values.shape[1] != len(self.observed):
-            raise InputError(
-                f"draws has {values.shape[1]} columns for {len(self.observed)} hypotheses; "
-                "give a column for each."
-            )
+            why = f"draws has {values.shape[1]} columns for {len(self.observed)} hypotheses"
+            raise InputError(f"{why}; give a column for each.")
         ordered = self.observed[self._order]
         finite = np.abs(ordered[np.isfinite(ordered)])
         tolerance = TIE_TOLERANCE * float(finite.max(initial=0.0))

@@ -86,10 +86,8 @@ class Scorer:
         from sklearn import get_config
 
         if not get_config().get("enable_metadata_routing"):
-            raise InputError(
-                "without metadata routing scikit-learn passes on no weights that are asked for; call "
-                "sklearn.set_config(enable_metadata_routing=True) first."
-            )
+            found = "without metadata routing scikit-learn passes on no weights that are asked for"
+            raise InputError(f"{found}; call sklearn.set_config(enable_metadata_routing=True) first.")
         is_name = isinstance(sample_weight, str) and sample_weight.isidentifier()
         if not (is_name or sample_weight is None or isinstance(sample_weight, bool)):
             do = "give True, False, None or a name"

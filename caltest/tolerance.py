@@ -110,17 +110,13 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
             f"least favourable one; possible here: {names}."
         )
     if not isinstance(null, _NULLS):
-        raise InputError(
-            f"the null {null.name!r} cannot test a single given model, which a tolerance needs; "
-            f"possible here: {', '.join(each.name for each in _NULLS)}."
-        )
+        found = f"the null {null.name!r} cannot test a single given model, which a tolerance needs"
+        raise InputError(f"{found}; possible here: {', '.join(each.name for each in _NULLS)}.")
     for known in ALTERNATIVES:
         if alternative in (known, None):
             return known
-    raise InputError(
-        f"the alternative {quoted(alternative)} cannot be combined with a tolerance; give 'over' "
-        "(predictions too high), 'under' (too low) or 'two-sided'."
-    )
+    found = f"the alternative {quoted(alternative)} cannot be combined with a tolerance"
+    raise InputError(f"{found}; give 'over' (predictions too high), 'under' (too low) or 'two-sided'.")
 
 
 def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
@@ -148,10 +144,9 @@ def sided_answer(
     """Test one side, or both and double the smaller p-value."""
     rows = trial.rows
     if (m := rows.n_classes) != 2:
-        raise InputError(
-            f"a tolerance is about one probability, and there are {m} classes through the lens; give a "
-            "lens such as 'top_label' or 'class:0', or 'below:10' of numbers."
-        )
+        why = f"a tolerance is about one probability, and there are {m} classes through the lens"
+        do = "give a lens such as 'top_label' or 'class:0', or 'below:10' of numbers"
+        raise InputError(f"{why}; {do}.")
     sides: tuple[Side, ...] = ("over", "under") if alternative == "two-sided" else (alternative,)
     found = []
     for side in sides:
@@ -162,10 +157,9 @@ def sided_answer(
         if isinstance(form, LargestError):  # whose intervals are those of the predictions
             form = replace(form, chances=hardest.probs[:, 1])
         if not null.fits(form):
-            raise InputError(
-                f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not; "
-                f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}."
-            )
+            why = f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not"
+            do = f"possible here: {', '.join(each.name for each in _NULLS if each.fits(form))}"
+            raise InputError(f"{why}; {do}.")
         question = replace(trial, rows=hardest).question(sided, form, counting)
         found.append(SidedAnswer(question, null.answer(question), side))
     least = min(found, key=lambda one: one.answer.pvalue)

@@ -337,10 +337,9 @@ def miscalibration_bounds(
     check_draws("n_resamples", n_draws, level)
     if n_resamples is None and len(views) * n_draws * (n + _ROWS_OF_A_DRAW) > _MOST_WORK:
         many = f"one class, as in {Argument('lens', 'class:3')}, " if len(views) > 1 else "fewer rows "
-        raise InputError(
-            f"{len(views):,} probabilities of {n:,} rows with {n_draws:,} draws each would take hours; "
-            f"give {many}or a lower confidence, or {Argument('n_resamples', n_draws)} to do it."
-        )
+        why = f"{len(views):,} probabilities of {n:,} rows with {n_draws:,} draws each would take hours"
+        do = f"give {many}or a lower confidence, or {Argument('n_resamples', n_draws)} to do it"
+        raise InputError(f"{why}; {do}.")
     seed, workers, family = seed_of(rng), Workers(n_jobs, progress), 2 * len(views)
     with single_threaded_blas():
         found = tuple(bounds_of(*each, level, family, n_draws, seed, workers) for each in views)

@@ -379,10 +379,8 @@ def _scored_alike(
     notes = [f"{name}: {note}" for name, x in wholes.items() for note in impossible_labels(x)]
     if levels is not None:
         if not len(levels):
-            raise InputError(
-                "no level is stated in every row of every model; give forecasts with a level in "
-                "common, such as 0.5."
-            )
+            do = "give forecasts with a level in common, such as 0.5"
+            raise InputError(f"no level is stated in every row of every model; {do}.")
         notes.append(
             "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
             f"models at {len(levels)} of their levels, from {levels[0]:g} to {levels[-1]:g}."

@@ -197,10 +197,8 @@ def wholes_of(
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):
-        raise InputError(
-            f"models is of type {type(models).__name__}; give predictions by name, as in "
-            "{'a': probs_a, 'b': probs_b}."
-        )
+        do = "give predictions by name, as in {'a': probs_a, 'b': probs_b}"
+        raise InputError(f"models is of type {type(models).__name__}; {do}.")
     names = {as_text(name) for name in models} - {None}
     if len(models) < 2 or len(names) < len(models):
         raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
@@ -212,10 +210,8 @@ def wholes_of(
         with _about_model(name):
             law = sample_of_law(probs, labels, **counting)
             if law and isinstance(law.rows.law, Survival) and not Design.of(law.rows, None).plain:
-                raise InputError(
-                    "times are compared where rows are independent and count alike; leave weights and "
-                    "clusters out, or audit each model."
-                )
+                found = "times are compared where rows are independent and count alike"
+                raise InputError(f"{found}; leave weights and clusters out, or audit each model.")
             wholes[name] = without_zeros(law or sample(probs, labels, **counting))
             if counting.get("sampling_rates") and (classes := wholes[name].rows.classes):
                 rates = rates_by_class(counting["sampling_rates"], len(classes), classes)
@@ -223,15 +219,11 @@ def wholes_of(
             refuse_sets(wholes[name].rows.law, "models are compared by errors of both sides")
             stated, of_first = (x.rows.law for x in (wholes[name], next(iter(wholes.values()))))
             if isinstance(stated, Predictive) != isinstance(of_first, Predictive):
-                raise InputError(
-                    f"these are {stated.about}, and those of the first model {of_first.about}; give "
-                    "models of one kind."
-                )
+                found = f"these are {stated.about}, and those of the first model {of_first.about}"
+                raise InputError(f"{found}; give models of one kind.")
             if isinstance(stated, Predictive) and stated.dimension is not None:
-                raise InputError(
-                    f"these are about vectors of {stated.dimension} entries; give numbers, an entry at "
-                    "a time."
-                )
+                do = "give numbers, an entry at a time"
+                raise InputError(f"these are about vectors of {stated.dimension} entries; {do}.")
     (reference, first), *others = wholes.items()
     pairs = [each.rows.classes for each in wholes.values() if each.rows.n_classes == 2]
     for pair in filter(None, dict.fromkeys(pairs)):
@@ -243,10 +235,8 @@ def wholes_of(
         for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
             own, known = (getattr(each.rows, what) for each in (other, first))
             if not np.array_equal(alone if own is None else own, alone if known is None else known):
-                raise InputError(
-                    f"models {quoted(reference)} and {quoted(name)} have different {what} of rows; "
-                    f"give the same rows, {alike}."
-                )
+                found = f"models {quoted(reference)} and {quoted(name)} have different {what} of rows"
+                raise InputError(f"{found}; give the same rows, {alike}.")
         wholes[name] = aligned(reference, first, name, other)
         if first.rows.n_classes is None:
             continue

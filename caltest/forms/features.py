@@ -345,10 +345,9 @@ class ScanForm(ResidualForm):
         few = keep & (effective < FEWEST_CLUSTERS)
         keep &= ~few
         if not keep.any():
-            raise InputError(
-                "no slice by features has enough rows, events or clusters to be looked at; lower the "
-                "least number of rows of a slice, or leave the features out."
-            )
+            why = "no slice by features has enough rows, events or clusters to be looked at"
+            do = "lower the least number of rows of a slice, or leave the features out"
+            raise InputError(f"{why}; {do}.")
         cells = cells.kept(np.flatnonzero(keep))
         known = None if clusters is None else float(effective[keep].min())
         exact = found.of_event and bool((w == 1.0).all()) and clusters is None
@@ -590,10 +589,9 @@ class LearnerForm(ResidualForm):
         tasks = [given[k] for k in order.tolist()]
         values[order] = list(workers.map(self._refitted_to, tasks, "fits of the learner"))
         if abs(self._refitted_to(*given[0]) - values[0]) > self.resolution:
-            raise InputError(
-                f"{quoted(self.model)} predicts other numbers when fitted to the same data again; "
-                "give a model without memory, whose random numbers have a fixed seed."
-            )
+            found = f"{quoted(self.model)} predicts other numbers when fitted to the same data again"
+            do = "give a model without memory, whose random numbers have a fixed seed"
+            raise InputError(f"{found}; {do}.")
         return values
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:

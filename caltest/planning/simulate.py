@@ -352,10 +352,8 @@ class Simulator:
         rejected, falsely, errors, results = zip(*found, strict=True)
         self.classes |= {each.n_classes for each in results if each.n_classes is not None}
         if len(self.classes) > 1:
-            raise InputError(
-                f"the model drew data sets of {min(self.classes)} and of {max(self.classes)} classes; "
-                "draw as many classes each time."
-            )
+            why = f"the model drew data sets of {min(self.classes)} and of {max(self.classes)} classes"
+            raise InputError(f"{why}; draw as many classes each time.")
         self.errors += [each for each in errors if each is not None]
         self.result = results[0]
         false_rejections = sum(falsely) if self.under_null else None

@@ -27,7 +27,5 @@ def drawn(result: object, ax: Any, options: dict[str, Any]) -> Display:
         if each.__name__ in PICTURES:
             display: Display = PICTURES[each.__name__].from_result(result, ax=ax, **options)
             return display
-    raise InputError(
-        f"there is no picture of a result of the kind {type(result).__name__}; "
-        "caltest.ReliabilityDisplay shows predictions and labels."
-    )
+    do = "caltest.ReliabilityDisplay shows predictions and labels"
+    raise InputError(f"there is no picture of a result of the kind {type(result).__name__}; {do}.")

@@ -174,18 +174,14 @@ class PITDisplay(_Path):
         check_draws("n_resamples", n_resamples, alpha)
         whole = sample_of_law(predicted, outcomes, weights=weights)
         if whole is None:
-            raise InputError(
-                "predicted holds probabilities of classes; give distributions of numbers, or use "
-                "caltest.ReliabilityDisplay."
-            )
+            do = "give distributions of numbers, or use caltest.ReliabilityDisplay"
+            raise InputError(f"predicted holds probabilities of classes; {do}.")
         whole = without_zeros(whole)
         refuse_clusters(whole.rows.clusters, "the band of a picture")
         view = show(whole.rows, lens)
         if not isinstance(view.rows.law, Predictive):
-            raise InputError(
-                f"through the lens {view.label!r} there is an event; give one such as 'entry:mu', or "
-                "use caltest.ReliabilityDisplay."
-            )
+            do = "give one such as 'entry:mu', or use caltest.ReliabilityDisplay"
+            raise InputError(f"through the lens {view.label!r} there is an event; {do}.")
         form = PitKolmogorovSmirnov().given(view.rows)
         levels = x = form.law.levels if isinstance(form.law, Quantiles) else LEVELS
         if levels is not LEVELS and kind != "difference":
@@ -372,10 +368,8 @@ class SurvivalDisplay(_Path):
         whole = sample_of_law(predicted, outcomes)
         law: Any = None if whole is None else whole.rows.law
         if whole is None or not isinstance(law, Survival) or law.seen is None:
-            raise InputError(
-                "predicted holds no times whose follow-up is unknown; give a "
-                "caltest.predictive.Survival without follow_up=."
-            )
+            do = "give a caltest.predictive.Survival without follow_up="
+            raise InputError(f"predicted holds no times whose follow-up is unknown; {do}.")
         at = float(law.marks(1)[0][-1]) if horizon is None else float(horizon)
         drawn: tuple[Any, ...]
         if kind == "horizon":

@@ -80,10 +80,8 @@ class BoundsDisplay(ResultDisplay):
         super().__post_init__()
         count = len(self.result.views)
         if self.view >= count:
-            raise InputError(
-                f"view is {quoted(self.view)}, and there are {count}; give the number of one, counted "
-                "from 0."
-            )
+            do = "give the number of one, counted from 0"
+            raise InputError(f"view is {quoted(self.view)}, and there are {count}; {do}.")
 
     def _grid(self) -> dict[str, Any]:
         found = sum(side.found for side in self.result.views[self.view].sides)

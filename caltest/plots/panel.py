@@ -111,10 +111,8 @@ def views_of(
     classwise = isinstance(lens, str) and lens == "classwise"
     if isinstance(probs, Mapping):
         if classes is not None or classwise:
-            raise InputError(
-                "several models are shown by one probability; give lens='top_label' or that of one "
-                "class, such as 'class:0', and leave classes out."
-            )
+            do = "give lens='top_label' or that of one class, such as 'class:0', and leave classes out"
+            raise InputError(f"several models are shown by one probability; {do}.")
         if len(probs) > MOST_MODELS:
             raise InputError(f"there are {len(probs)} models; one diagram holds 2 to {MOST_MODELS}.")
         wholes, lens_used = wholes_of(probs, labels, lens, "top_label", counting)
@@ -132,10 +130,9 @@ def views_of(
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
         raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
     if not 1 <= len(chosen) <= _MOST_PANELS:
-        raise InputError(
-            f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}; choose classes, "
-            "as in classes=[0, 1, 2], or look at all at once with lens='top_label'."
-        )
+        found = f"that makes {len(chosen)} panels, and a figure holds 1 to {_MOST_PANELS}"
+        do = "choose classes, as in classes=[0, 1, 2], or look at all at once with lens='top_label'"
+        raise InputError(f"{found}; {do}.")
     return [(whole, ClassWise(which)) for which in chosen]
 
 
@@ -233,10 +230,8 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> Ba
     total = len(draws) + 1
     most = min(alpha / 2, joint)
     if total * most < 1 - _ROUNDING:
-        raise InputError(
-            f"n_resamples is {len(draws)}, too few for the bands of this picture; "
-            f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}."
-        )
+        do = f"give at least {int(np.ceil(1 / most - _ROUNDING)) - 1}"
+        raise InputError(f"n_resamples is {len(draws)}, too few for the bands of this picture; {do}.")
     curves = np.round(np.vstack([observed, draws]), _DECIMALS)
     ordered = np.sort(curves[1:], axis=0)
     k = int(total * alpha / 2 + _ROUNDING)

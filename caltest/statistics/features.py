@@ -87,10 +87,8 @@ class FeatureScan(OfFeatures, row="feature_scan"):
         cells = features.made.get(self.min_rows) or Cells.of(features, self.min_rows)
         features.made[self.min_rows] = cells
         if not cells.count:
-            raise InputError(
-                f"no slice by features has {self.min_rows} rows or more, and not all; give other "
-                "columns, or leave the features out."
-            )
+            found = f"no slice by features has {self.min_rows} rows or more, and not all"
+            raise InputError(f"{found}; give other columns, or leave the features out.")
         given = predictions.law, predictions.weights, usual
         return ScanForm.of(given, cells, SIDES[self.side], predictions.clusters)
 
