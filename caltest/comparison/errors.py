@@ -403,9 +403,8 @@ def _scored_alike(
             return Interval(float(widths[np.abs(widths - _WIDTH).argmin()])), levels, notes
         return Quantile(float(levels[np.abs(levels - 0.5).argmin()])), levels, notes
     if any(lens.show(x.rows).places is not None for x in wholes.values()):
-        raise InputError(
-            f"not all rows state what {lens.label!r} looks at; give a level that all state."
-        )
+        do = "give a level that all state"
+        raise InputError(f"not all rows state what {lens.label!r} looks at; {do}.")
     return lens, levels, notes
 
 

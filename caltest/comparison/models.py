@@ -260,9 +260,8 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     known, own = first.rows, other.rows
     if known.n_classes is None:
         if own.n_samples != known.n_samples:
-            raise InputError(
-                f"{reference} has {known.n_samples} rows, {name} {own.n_samples}; give the same rows."
-            )
+            do = "give the same rows"
+            raise InputError(f"{reference} has {known.n_samples} rows, {name} {own.n_samples}; {do}.")
         return other
     if known.probs.shape != own.probs.shape:
         raise InputError(

@@ -306,9 +306,8 @@ class Display(ABC):
         """
         target, picture = Path(path), io.BytesIO()
         if target.suffix.lower() not in _SUFFIXES:
-            raise InputError(
-                f"path is {shown(str(path))}; give a file that ends in .png, .pdf or .svg."
-            )
+            do = "give a file that ends in .png, .pdf or .svg"
+            raise InputError(f"path is {shown(str(path))}; {do}.")
         check_variable("SOURCE_DATE_EPOCH")
         figure: Any = self._figure or self.plot().figure_
         try:

@@ -185,9 +185,8 @@ class PITDisplay(_Path):
         form = PitKolmogorovSmirnov().given(view.rows)
         levels = x = form.law.levels if isinstance(form.law, Quantiles) else LEVELS
         if levels is not LEVELS and kind != "difference":
-            raise InputError(
-                f"kind is {kind!r}, and quantile forecasts state some levels only; give 'difference'."
-            )
+            do = "give 'difference'"
+            raise InputError(f"kind is {kind!r}, and quantile forecasts state some levels only; {do}.")
         form = replace(form, distance=np.asarray)  # type: ignore[call-arg]
         pool = getattr(form.law, "law", form.law)
         expected, scale = np.zeros(len(x)), np.ones(len(x))

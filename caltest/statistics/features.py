@@ -30,9 +30,8 @@ def columns_of(predictions: Rows) -> Array:
 
 def _features(predictions: Rows) -> Any:
     if predictions.features is None:
-        raise InputError(
-            f"this statistic looks at features, and there are none; give {Argument('features', ...)}."
-        )
+        do = f"give {Argument('features', ...)}"
+        raise InputError(f"this statistic looks at features, and there are none; {do}.")
     return predictions.features
 
 
