@@ -172,10 +172,8 @@ def sizes_of(
     first, *_ = wholes.values()
     designs = {name: Design.of(x.rows, None) for name, x in wholes.items()}
     labels, n = first.labels, len(first.labels)
-    split = [
-        *(large_enough(each, MIN_ROWS) for each in groupings),
-        crossed(list(groupings), intersections, MIN_ROWS),
-    ]
+    split = [large_enough(each, MIN_ROWS) for each in groupings]
+    split.append(crossed(list(groupings), intersections, MIN_ROWS))
     groups, twins = distinct(each for kept, _ in split for each in kept)
     small = [*(each for _, few in split for each in few), *twins]
     notes = [f"{each.what} {'are' if each.rows else 'is'} left out: {each.reason}." for each in small]
@@ -197,9 +195,7 @@ def sizes_of(
     else:
         lens, levels, said = _scored_alike(lens, wholes)
         label, notes = lens.label, notes + said
-        models = {
-            name: _Numbers(x.rows, outcomes, x.labels, lens, levels) for name, x in wholes.items()
-        }
+        models = {k: _Numbers(x.rows, outcomes, x.labels, lens, levels) for k, x in wholes.items()}
     looks = {(name, group): models[name].shown(rows) for group, rows in where for name in wholes}
     cuts = {}
     for (name, group), each in looks.items():  # in groups fifths; too few rows, or equal ones, are one
@@ -236,17 +232,13 @@ def _error(
     design = design.of_scores(scores, label)
     by = design.stretches
     tied = bool((shown.seen != shown.opened).any())
-    both = [
-        family.parts(scores, each, where, design, Limit())
-        for each in (shown.seen, shown.opened)[: 1 + tied]
-    ]
+    outcomes = (shown.seen, shown.opened)[: 1 + tied]
+    both = [family.parts(scores, each, where, design, Limit()) for each in outcomes]
     sizes = np.diff(ends, prepend=0)
     part_of = np.empty(len(scores), dtype=np.intp)
     part_of[where.order] = np.repeat(np.arange(len(both[0])), sizes)
     share = np.bincount(part_of, w) / w.sum()
-    closed, opened = (
-        np.array([(x.error, x.low, x.high) for x in parts]).T for parts in (both[0], both[-1])
-    )
+    closed, opened = (np.array([(x.error, x.low, x.high) for x in p]).T for p in (both[0], both[-1]))
     with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 where both are the same
         of_closed = np.nan_to_num(opened[0] / (opened[0] - closed[0]), nan=1.0).clip(0.0, 1.0)
     error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
@@ -320,11 +312,9 @@ class _Classes:
         scores, seen = self.scores[rows], self.events[rows, self.labels[rows]].astype(np.intp)
         return _Shown(scores, scores, seen, seen)
 
-    def take(
-        self, rows: NDArray[np.intp], scores: Array, seen: Array, sides: Array, chance: float
-    ) -> _Classes:
+    def take(self, rows: NDArray[np.intp], scores: Array, seen: Array, *judged: Any) -> _Classes:
         """Return some rows, with their errors."""
-        return _Classes(self.law[rows], scores, self.events[rows], self.labels[rows], sides, chance)
+        return _Classes(self.law[rows], scores, self.events[rows], self.labels[rows], *judged)
 
     def own(self, design: Design, alpha: float) -> dict[str, Any]:
         """Return the mean scores."""
@@ -479,9 +469,8 @@ class _Numbers:
         draws = int(np.clip(_NUMBERS // len(self.seen), 2, _DRAWS))
         for x in pair:
             drawn = x.rows.sampler(child_seed(0, _DRAWS)).draw(0, draws)
-            first, second = (
-                y._terms(y.lens.show(y.rows).outcomes(drawn).astype(np.float64), drawn) for y in pair
-            )
+            came = (y.lens.show(y.rows).outcomes(drawn).astype(np.float64) for y in pair)
+            first, second = (y._terms(seen, drawn) for y, seen in zip(pair, came, strict=True))
             variances.append((first - second).var(axis=1, ddof=1))
         return one - two, np.array(variances)
 

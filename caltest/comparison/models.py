@@ -436,17 +436,10 @@ def compare(
     if not rows.are_alike:
         effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
         said.insert(0, f"Rows have weights: {effective}.")
-    return Comparison(
-        **points,
-        names=tuple(wholes),
-        values=np.array(values),
-        statistic=measure.name if measure else None,
-        measures=measure.measures if measure else "",
-        confidence=float(confidence),
-        n_samples=rows.n_samples,
-        n_classes=rows.n_classes,
-        lens=found_lens.label if found_lens else None,
-        warnings=(*said, *map(str, doubts), *notes_on(groupings), *left_out),
-        n_clusters=count,
-        sampling_rates=None if sampling_rates is None else dict(sampling_rates),
-    )
+    statistic, measures = (measure.name, measure.measures) if measure else (None, "")
+    points |= {"statistic": statistic, "measures": measures, "confidence": float(confidence)}
+    points |= {"n_samples": rows.n_samples, "n_classes": rows.n_classes, "n_clusters": count}
+    points |= {"lens": found_lens.label if found_lens else None, "names": tuple(wholes)}
+    rates = None if sampling_rates is None else dict(sampling_rates)
+    every = (*said, *map(str, doubts), *notes_on(groupings), *left_out)
+    return Comparison(**points, values=np.array(values), warnings=every, sampling_rates=rates)
