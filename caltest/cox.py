@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.special import gammaincc, ndtri
@@ -105,11 +105,7 @@ class Recalibration(Result):
     warnings: tuple[str, ...] = ()
     effective_n: float | None = None
 
-    derived: ClassVar[tuple[str, ...]] = (
-        "intercept_interval",
-        "slope_interval",
-        "in_the_large_interval",
-    )
+    derived = "intercept_interval", "slope_interval", "in_the_large_interval"
 
     @property
     def intercept_interval(self) -> Interval:
@@ -234,18 +230,11 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
         remarks.append("All labels fitted are of one class: ever more extreme lines fit ever better.")
     elif k == 1:
         remarks.append("All predictions are equal: they tell no slope.")
-    return Recalibration(
-        *_estimates(line if line or k == 2 else level, free=2 if line else 1),
-        *_estimates(level, free=1)[::2],
-        test_both=test(gains[0], k),
-        test_in_the_large=test(gains[1], min(k, 1)),
-        test_slope=test(gains[2], k // 2),
-        separated=separated,
-        n_samples=len(labels),
-        lens=lens_label,
-        warnings=(*view.rows.notes, *remarks),
-        effective_n=None if view.rows.are_alike else view.rows.effective,
-    )
+    estimates = _estimates(line if line or k == 2 else level, free=2 if line else 1)
+    tests = test(gains[0], k), test(gains[1], min(k, 1)), test(gains[2], k // 2)
+    effective = None if view.rows.are_alike else view.rows.effective
+    about: Any = separated, len(labels), lens_label, (*view.rows.notes, *remarks), effective
+    return Recalibration(*estimates, *_estimates(level, free=1)[::2], *tests, *about)
 
 
 def _distance(line: Line, last: int, first: int = 0) -> float:
