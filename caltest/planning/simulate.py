@@ -373,10 +373,8 @@ class Simulator:
             check_draws("n_resamples", self.options["n_resamples"], self.alpha, sides)
         falsely = False
         if self.under_null:
-            given = (
-                probs.law if isinstance(probs, Rows) and not isinstance(probs.law, Classes) else probs
-            )
-            law = recognised(given)
+            of_law = isinstance(probs, Rows) and not isinstance(probs.law, Classes)
+            law = recognised(probs.law if of_law else probs)
             if isinstance(law, Quantiles | Members | Survival):
                 raise InputError(_NO_OUTCOMES, argument="under_null")
             claimed = sample(probs, labels).rows if law is None else law
@@ -394,20 +392,14 @@ class Simulator:
             error, notes = self.model.error, self.model.notes
             rows, largest = self.model.predictions.n_samples, max(self.points)
             if largest >= _MANY_TIMES * rows:
-                notes = (
-                    *notes,
+                notes += (
                     f"The pilot has {rows:,} rows, so that {largest:,} repeat each of them "
                     f"{largest / rows:.0f} times: what such a model says elsewhere is not known.",
                 )
         facts = {"points": tuple(self.points[n] for n in sorted(self.points)), "seed": self.seed}
-        facts |= {
-            "assumed": described(self.model),
-            "error": error,
-            "warnings": notes,
-            "alpha": self.alpha,
-        }
-        facts |= {name: self.options[name] for name in ("tolerance", "n_resamples")}
-        facts["n_resamples"] = last.n_resamples and facts["n_resamples"]
+        facts |= {"assumed": described(self.model), "error": error, "alpha": self.alpha}
+        facts |= {"warnings": notes, "tolerance": self.options["tolerance"]}
+        facts["n_resamples"] = last.n_resamples and self.options["n_resamples"]
         return facts | {"statistic": last.name, **{name: getattr(last, name) for name in _OF_RESULTS}}
 
 
