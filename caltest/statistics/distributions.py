@@ -6,7 +6,7 @@ Those of the PIT are functions of the same sums (:mod:`caltest.forms.predictive`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, Self, cast
@@ -37,14 +37,6 @@ _CENTRAL = (0.5, 0.8, 0.9, 0.95)
 _ROUNDED = 1e-9  # of levels
 
 
-def _largest(levels: Array, shares: Array) -> Array:
-    return np.asarray(np.abs(shares).max(axis=1))
-
-
-def _range(levels: Array, shares: Array) -> Array:
-    return np.asarray(shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0))
-
-
 def _mean_square(levels: Array, shares: Array) -> Array:
     return np.asarray((shares**2 * level_counts(levels)).sum(axis=1) * (1.0 / STEPS))
 
@@ -59,9 +51,9 @@ def _chi_square_of_tenths(levels: Array, shares: Array) -> Array:
 
 
 #: Distances from mean scores (B, T) at levels (T,), by the word in the table.
-DISTANCES = {
-    "largest": _largest,
-    "range": _range,
+DISTANCES: dict[str, Callable[[Array, Array], Array]] = {
+    "largest": lambda _, shares: np.abs(shares).max(axis=1),
+    "range": lambda _, shares: shares.max(axis=1).clip(min=0.0) - shares.min(axis=1).clip(max=0.0),
     "mean square": _mean_square,
     "mean square of z": _mean_square_of_z,
     "χ² of tenths": _chi_square_of_tenths,
