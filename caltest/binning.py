@@ -359,9 +359,8 @@ def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning)
     first = np.flatnonzero(np.diff(cells[order], prepend=-1))
     counts = np.diff(first, append=len(scores))
     smallest, largest = ordered[first], ordered[first + counts - 1]
-    mass, sums, events = (
-        np.add.reduceat(weights * each, first) for each in (np.ones(len(order)), ordered, labels[order])
-    )
+    added = np.ones(len(order)), ordered, labels[order]
+    mass, sums, events = (np.add.reduceat(weights * each, first) for each in added)
     means = np.clip(sums / mass, smallest, largest)
     by_score = np.lexsort((largest, smallest, means))
     low, high = smallest, largest = smallest[by_score], largest[by_score]

@@ -139,9 +139,8 @@ class Axis:
         """Return the axis with no more labels than there is room for; the grid stays."""
         step = math.ceil(len(self.marks) / most)
         start = next((k % step for k, (value, _) in enumerate(self.marks) if value == 0.0), 0)
-        kept = tuple(
-            (value, label if k % step == start else "") for k, (value, label) in enumerate(self.marks)
-        )
+        numbered = enumerate(self.marks)
+        kept = tuple((value, label if k % step == start else "") for k, (value, label) in numbered)
         return Axis(self.low, self.high, kept, self.scale)
 
 

@@ -236,10 +236,8 @@ def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> t
     grid = np.linspace(-60.0, 60.0, 240_001)  # of a curve that grows
     curve = _nearly_normal(grid, np.asarray(skewness))
     low, high = np.interp([-normal, normal], curve, grid, left=-np.inf, right=np.inf)
-    return (
-        -np.inf if alternative == "greater" else mean + deviation * float(low),
-        np.inf if alternative == "less" else mean + deviation * float(high),
-    )
+    least = -np.inf if alternative == "greater" else mean + deviation * float(low)
+    return least, np.inf if alternative == "less" else mean + deviation * float(high)
 
 
 def _column(values: Array, alternative: Alternative, resolution: float) -> Array:

@@ -164,9 +164,8 @@ def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int
 
     Of columns that do not change if all signs are turned, half of them say all.
     """
-    return draws_of_signs(
-        n_clusters, count, seed, all(cast("Signed", column.form).even for column in columns)
-    )
+    even = all(cast("Signed", column.form).even for column in columns)
+    return draws_of_signs(n_clusters, count, seed, even)
 
 
 def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> Draws:
@@ -220,9 +219,8 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
         labels = np.concatenate(list(workers.map(draws.draw, tasks)))
         if by_blocks and workers.hands == 1:  # to draw again takes as long as a cheap form
-            values[rows, by_blocks] = np.concatenate(
-                [block.of_labels(labels[cut]) for cut in blocks(len(labels), DRAWS)]
-            )
+            cuts = [block.of_labels(labels[cut]) for cut in blocks(len(labels), DRAWS)]
+            values[rows, by_blocks] = np.concatenate(cuts)
         else:
             in_blocks(tasks)
         for place in inside:

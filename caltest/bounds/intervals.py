@@ -324,11 +324,9 @@ def ratio_bounds(
             whole = abs(float(expected @ np.expm1(rate * counts)))
         return (far - rate * events) / max(whole, 1e-300)
 
-    ends = []
-    for side in (1.0, -1.0):
-        best = minimize_scalar(limit, args=(side,), bounds=_RATES, method="bounded")
-        ends.append(float(best.fun))
-    return max(0.0, -ends[0]), ends[1]
+    least = partial(minimize_scalar, limit, bounds=_RATES, method="bounded")
+    low, high = (float(least(args=(side,)).fun) for side in (1.0, -1.0))
+    return max(0.0, -low), high
 
 
 def product_bounds(found: ProductLimit, level: float) -> tuple[float, float]:

@@ -171,9 +171,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     @property
     def _chain(self) -> Chain | None:
         (weights, matrix), *others = self.kernel_terms
-        if others or matrix is not None:
-            return None
-        return weights.chain
+        return None if others or matrix is not None else weights.chain
 
     def _of_chain(self, chain: Chain, labels: Labels, workers: Workers) -> Array:
         """Return the sums of two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p."""

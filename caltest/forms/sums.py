@@ -132,9 +132,7 @@ def of_events(form: Form, share: float) -> HasEvents | None:
 
     ``share`` is of the rows in which class 1 is expected.
     """
-    if share <= _MOST_EVENTS and isinstance(form, HasEvents) and form.by_events:
-        return form
-    return None
+    return form if share <= _MOST_EVENTS and isinstance(form, HasEvents) and form.by_events else None
 
 
 class OfOneClass(NamedTuple):

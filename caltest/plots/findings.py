@@ -88,21 +88,16 @@ class BoundsDisplay(ResultDisplay):
         return {"figsize": (6.2, 6.6 + 0.8 * found)}
 
     def _pictures(self) -> list[tuple[Any, ...]]:
-        view = self.result.views[self.view]
+        result, view = self.result, self.result.views[self.view]
         bins = np.array([view.curve.predicted, view.curve.observed])
         places = [each for bound in view.sides for each in bound.places if each.named]
         ends = [end for each in places for end in (each.low, each.high, each.observed)]
         axis = pictures.axis_of_probabilities([*bins.ravel(), *ends])
-        marks = [
-            GRID,
-            DIAGONAL,
-            Mark("points", "hollow", bins[0], bins[1], label="15 bins of equal width"),
-        ]
+        points_of_bins = Mark("points", "hollow", bins[0], bins[1], label="15 bins of equal width")
+        marks = [GRID, DIAGONAL, points_of_bins]
         lines = [line for bound in view.sides for line in _add_side(marks, axis, bound)]
         of = f"predicted probability that {lettering(view.event, canvas.CLAUSE)}", "observed share"
-        sure = (
-            f"n = {self.result.n_samples:,}, with {confidence_text(self.result.confidence)} confidence:"
-        )
+        sure = f"n = {result.n_samples:,}, with {confidence_text(result.confidence)} confidence:"
         return [(Picture(marks, axis, axis, *of), sure, *(lines or ["the scan shows no error"]))]
 
 

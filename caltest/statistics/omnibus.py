@@ -294,11 +294,9 @@ class Omnibus(Listed, row="omnibus"):
         shares &= chosen(self.approximation, self.kernel, rows) == "nystrom"
         if shares:
             first = first.fitted(rows)
+        other: Any = first.wider if shares else partial(changed, first)
         for multiple in self.multiples:
-            if shares and multiple != narrow:
-                yield first.wider(kernels[multiple])
-            else:
-                yield first if multiple == narrow else changed(first, kernel=kernels[multiple])
+            yield first if multiple == narrow else other(kernel=kernels[multiple])
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
         """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""

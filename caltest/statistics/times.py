@@ -239,9 +239,8 @@ def incidence(time: Array, event: Any, horizon: float, weights: Array) -> tuple[
     came = np.cumsum(w * each)
     later = lost * (came[-1] - came) / after  # of events, what counts for more by this loss
     found = np.empty(len(w))
-    found[order] = w * (
-        each - came[-1] / whole + later - np.cumsum(later * w / np.maximum(left, 1e-300))
-    )
+    earlier = np.cumsum(later * w / np.maximum(left, 1e-300))
+    found[order] = w * (each - came[-1] / whole + later - earlier)
     return float(came[-1]), found
 
 
