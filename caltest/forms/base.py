@@ -131,12 +131,15 @@ class LatticeTerms(NamedTuple):
     masses: Array  #: (N, K + 1) the law of each S_i on 0..K; rows that cannot move are left out.
 
 
+Inequality: TypeAlias = Literal["mcdiarmid", "hoeffding"]
+
+
 @dataclass(frozen=True)
 class TailBound:
     """What a distribution-free bound needs to know of a form."""
 
     #: "mcdiarmid" (biased estimator) or "hoeffding" (mean over pairs).
-    inequality: Literal["mcdiarmid", "hoeffding"]
+    inequality: Inequality
     #: B_{p;q}, a bound of |h_ij|, as a function of p and q (Widmann et al. 2019, Lemma H.1).
     constant: Callable[[float, float], float]
     n_samples: int

@@ -102,9 +102,7 @@ class Kernel(ABC):
         return self.bound * identity_norm(p, q, m)
 
     def __add__(self, other: Kernel) -> Kernel:
-        if not isinstance(other, Kernel):
-            return NotImplemented
-        return Sum.of(self, other)
+        return Sum.of(self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: float) -> Kernel:
         if not isinstance(other, Real):

@@ -227,12 +227,11 @@ class Confirmation(NamedTuple):
     def beside(self, other: Confirmation) -> Confirmation:
         """Return that of more columns, drawn with the same numbers."""
         tables = [each.values for each in (self, other) if len(each.places)]
-        return Confirmation(
-            np.concatenate([self.effective, other.effective]),
-            np.concatenate([self.places, other.places + len(self.effective)]),
-            np.hstack(tables) if tables else self.values,
-            np.concatenate([self.resolutions, other.resolutions]),
-        )
+        effective = np.concatenate([self.effective, other.effective])
+        places = np.concatenate([self.places, other.places + len(self.effective)])
+        resolutions = np.concatenate([self.resolutions, other.resolutions])
+        values = np.hstack(tables) if tables else self.values
+        return Confirmation(effective, places, values, resolutions)
 
     @property
     def few(self) -> Mask:

@@ -15,6 +15,7 @@ from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
 from caltest.forms import FeatureSquares, PairMean, Pairwise, TailBound, kernel_matrices
+from caltest.forms.base import Inequality
 from caltest.forms.kernel_matrices import Approximation, KernelWeights, Term, chosen, scaled
 from caltest.kernels import Exponential, Kernel, MatrixKernel, fitted
 from caltest.kernels.bandwidth import fixed_order
@@ -47,9 +48,7 @@ class _SKCE(Listed):
         parts = self.kernel.terms
         return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in parts)
 
-    def _tail_bound(
-        self, predictions: Rows, inequality: Literal["mcdiarmid", "hoeffding"]
-    ) -> TailBound | None:
+    def _tail_bound(self, predictions: Rows, inequality: Inequality) -> TailBound | None:
         """Return the distribution-free bound, of rows of equal weight."""
         if not predictions.are_alike:
             return None
