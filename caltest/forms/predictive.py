@@ -19,9 +19,9 @@ from caltest.exceptions import Argument, InputError
 from caltest.forms import base
 from caltest.forms.base import ROUNDING, Array, Labels
 from caltest.forms.signs import Comonotone, Signed, signed_pairs
-from caltest.forms.sums import Sums, tilted_cumulants
+from caltest.forms.sums import Sums, summed_cumulants
 from caltest.laws import GaussianPredictions, Outcomes, Pool, Predictive, Quantiles
-from caltest.sampling import ROWS, child_seed
+from caltest.sampling import child_seed
 from caltest.scores import ALL, Function, Scores, steps_of
 
 # ------------------------------------------------------------------ means
@@ -107,10 +107,7 @@ class MeanScore(base.HasNormalLimit, NumberForm):
         return np.where(masses > 0.0, terms, 0.0).T, masses.T
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
-        terms, masses = self._terms
-        cut = (tilted_cumulants(terms[r], masses[r], t) for r in blocks(len(terms), ROWS))
-        k, slope, curvature = np.sum(list(cut), axis=0)
-        return float(k), float(slope), float(curvature)
+        return summed_cumulants(*self._terms, t)
 
 
 @dataclass(frozen=True, eq=False)

@@ -340,10 +340,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         """K(t) = Σ_i log Σ_k g_ik exp(t A_ik)."""
         if t == 0.0:
             return 0.0, *self._mean_and_variance
-        total = np.zeros(3)
-        for rows in blocks(len(self.table), ROWS):
-            total += tilted_cumulants(self._finite[rows], self.probs[rows], t)
-        return float(total[0]), float(total[1]), float(total[2])
+        return summed_cumulants(self._finite, self.probs, t)
 
     @property
     def by_events(self) -> bool:
@@ -364,6 +361,13 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         sums = np.full(len(rows), without)
         _loops.sums_of_events(rows, ends, column, added, sums)
         return sums
+
+
+def summed_cumulants(values: Array, weights: Array, t: float) -> tuple[float, float, float]:
+    """Return the sums of :func:`tilted_cumulants` over all rows, some at a time."""
+    each = [tilted_cumulants(values[r], weights[r], t) for r in blocks(len(values), ROWS)]
+    k, slope, curvature = np.sum(each, axis=0).tolist()
+    return k, slope, curvature
 
 
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
