@@ -356,10 +356,8 @@ def estimate_squared_error(
     seen_as = seen_through(lens_label, view.rows)
     first, notes = found[0], [*view.rows.notes, *impossible_labels(view, what=seen_as)]
     if n > ALL_PAIRS_UP_TO and "all" in functions and all(f.name != "kernel_density" for f in found):
-        notes.append(
-            "The kernel density was left out: its cost grows as the square of the rows; name it in "
-            "functions to have it."
-        )
+        why = "The kernel density was left out: its cost grows as the square of the rows"
+        notes.append(f"{why}; name it in functions to have it.")
     if len(first.values) > 1 and first.best in (0, len(first.values) - 1):
         notes.append(
             f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "

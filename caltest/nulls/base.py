@@ -326,10 +326,8 @@ def combined(answers: Sequence[Answer]) -> Answer:
     for same in zip(*(each.parts for each in answers), strict=True):
         own = [pvalues.of_exchangeable([getattr(e, k) for e in same]) for k in ("pvalue", "adjusted")]
         parts.append(replace(same[0], pvalue=own[0], adjusted=max(own)))
-    note = (
-        f"Censored times were completed {n} times. The value is that of the first; p-values are twice "
-        "the smallest running mean of those of each."
-    )
+    seen = f"Censored times were completed {n} times. The value is that of the first"
+    note = f"{seen}; p-values are twice the smallest running mean of those of each."
     p = pvalues.of_exchangeable([each.pvalue for each in answers])
     several = replace(first, pvalue_interval=None, exceedances=None, notes=(*first.notes, note))
     return replace(several, pvalue=p, parts=tuple(parts))

@@ -136,10 +136,8 @@ def answer_of_signs(
     if cast("SignSampler", draws.sampler).every is not None:
         sides_counted = 2 if question.alternative == "two-sided" else 1
         least = min(sides_counted / (1 + draws.count), 1.0)
-        notes.append(
-            f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated: "
-            f"no p-value can be below {least:.3g}."
-        )
+        why = f"All {1 + draws.count} ways to flip the signs of {n_clusters} clusters were enumerated"
+        notes.append(f"{why}: no p-value can be below {least:.3g}.")
         found = replace(found, n_resamples=draws.count, pvalue_interval=(found.pvalue, found.pvalue))
     if confirmed.few.any():
         names, _ = names_and_sides(question)
