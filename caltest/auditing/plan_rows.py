@@ -228,7 +228,7 @@ def plan(
     if not goal.limit:
         raise InputError(f"there is no limit; give {Argument('materiality', 0.02)}.")
     if isinstance(probs, Sets):
-        do = "give their level as probs, np.full(n, 0.9), and materiality={'too_high': 0.02}"
+        do = f"give the level of every row as probs, and {Argument('materiality', _SHORTFALL)}"
         raise InputError(f"how many rows sets take depends on no set; {do}.")
     given = probs.rows if isinstance(probs, Sample) else probs
     rows = predictions(given, weights, clusters, logits=logits)
@@ -289,6 +289,7 @@ def plan(
     )
 
 
+_SHORTFALL = {"too_high": 0.02, "too_low": None}  # of coverage, where levels are probabilities
 _FEWEST = 2  # rows of a group of the pilot that say what is predicted of it
 
 

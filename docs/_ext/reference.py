@@ -51,6 +51,7 @@ PARTS = {
     "bounds.lower": ("ViewBounds", "SideBound", "Place"),
     "comparison.errors": ("ModelError", "ModelDifference"),
     "exceptions": ("Premise",),
+    "laws.sets": ("SetSizes",),
     "monitoring.state": ("Evidence", "Period"),
     "planning.simulate": ("Simulation",),
     "results": ("Result",),
