@@ -198,7 +198,7 @@ _WRONG = {
     "a bound is of errors": lambda: caltest.miscalibration_bounds(Sets(MEMBERS, 0.9), LABELS),
     "a certificate is of": lambda: caltest.certificate(Sets(MEMBERS, 0.9), LABELS),
     "'skce_uq' looks for errors": lambda: caltest.estimate(Sets(MEMBERS, 0.9), LABELS),
-    "depends on no set; give their level": lambda: caltest.plan(Sets(MEMBERS, 0.9), materiality=0.02),
+    "depends on no set; give the level": lambda: caltest.plan(Sets(MEMBERS, 0.9), materiality=0.02),
     "give level, such as 0.9": lambda: Sets(MEMBERS),
     "ends of intervals as lower and upper": lambda: audit(Sets(np.eye(2), 0.9), np.full(2, 5)),
     "have one name": lambda: Sets(pd.DataFrame(TABLE[:, [0, 1, 1]], columns=["a", 1, 1.0]), 0.9),

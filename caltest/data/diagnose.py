@@ -29,13 +29,14 @@ _LOOKS = {
     "other columns": "probs has columns that are no probabilities, beside {column}: {entry}, outside "
     "[0, 1]; {leave}, or of survival curves give the column of times too.",
     "numbers": "probs looks like {what}: {entry}, and the outcome there is {outcome}; numbers alone "
-    "state no probability, so give distributions ({laws}) or intervals ({sets}).",
+    "state no probability, so {say} intervals ({sets}) or distributions ({laws}).",
     "sets": "probs looks like prediction sets: all entries are 0 or 1, and {row} has {found} ones; "
     "give {sets}, or probabilities of the classes.",
     "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
     "{found}; give p1/(1 - p0 + p1), as P(class 1).",
-    "curves": "probs looks like cumulative probabilities, which rise or fall along every row; give the "
-    "differences for classes, {survival} of no event by each time, or softmax probabilities of scores.",
+    "curves": "probs looks like cumulative probabilities, which rise or fall along every row; give "
+    "differences along rows, for classes, {survival}, for chances of no event by each time, or the "
+    "softmax, for scores.",
     "scores": "probs looks like odds or distances: {entry}, outside [0, 1], and none is negative; give "
     "p/(1 + p) if these are odds, {logits} if logits, or fit probabilities to them first.",
     "percentages": "probs looks like percentages: its rows sum to about 100; divide by 100.",
@@ -43,7 +44,7 @@ _LOOKS = {
     "counts": "probs looks like counts: whole numbers, {row} with the sum {found}; divide each row by "
     "its sum.",
     "logits": "probs looks like logits: {entry}, outside [0, 1], and the rows do not sum to 1; give "
-    "{logits}, and their softmax is taken, or say what numbers they state ({laws}).",
+    "{logits}, and their softmax is taken, or, if numbers are predicted, distributions ({laws}).",
     "logit": "probs looks like logits: {entry}, outside [0, 1]; give {logits}, and the logistic "
     "function is taken.",
     "labels": "probs looks like class labels: {entry}; give probabilities first and labels second, "
@@ -215,7 +216,9 @@ def probs_error(suspect: Suspect) -> InputError:
         kind, wrong = next((kind, wrong) for kind, looks, wrong in _looks(suspect) if looks)
     facts: dict[str, Any] = WORDS | suspect.facts(wrong)
     if kind == "numbers" and suspect.labels is not None:
-        facts["what"] = "point forecasts" if wrong.shape[1] == 1 else "predictions of numbers"
+        alone = wrong.shape[1] == 1
+        facts["what"] = "point forecasts" if alone else "predictions of numbers"
+        facts["say"] = "give" if alone else "say which they are:"
         facts["outcome"] = f"{suspect.labels[0]:.6g}"
     elif kind == "sums":
         facts["most"] = OfAll(f", off by up to {np.abs(suspect.sums - 1).max():.2g}")

@@ -45,8 +45,9 @@ _WRONG = {
     "unknown": "label {found} in {row} is not the name of a column of probs ({names}); {do}",
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
-    "fractions": "labels has fractions{share}: {row} is {found}, like a rate or soft label; give every "
-    "verdict a row, and {clusters} for each case, or distributions ({laws}) if outcomes are numbers.",
+    "fractions": "labels has fractions{share}: {row} is {found}; if outcomes are numbers, give "
+    "distributions ({laws}) as predictions; if they are shares of votes, give every vote a row, and "
+    "{clusters} for what they are about.",
     "measured": "labels holds numbers, not classes: {row} is {found}; give predicted distributions "
     "({laws}) or intervals ({sets}) first, in place of probabilities.",
     "not finite": "labels has entries that are not finite, the first, {found}, in {row}; leave "

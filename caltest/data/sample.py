@@ -25,10 +25,10 @@ from caltest.laws import Classes, Covered, Law, Normal, Quantiles, Sets, recogni
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
-    "shape {other} and holds probabilities; give probs first, labels second.",
+    "shape {other} and holds probabilities; give predictions first, outcomes second.",
     "covariances": "probs looks like covariances, {shape}; give predictive.Normal(mean, variance=…).",
-    "times": "labels looks like (time, event), of shape {shape}; give predictive.Survival first: "
-    "survival curves, 1 - probs of cumulative incidences, or risk=probs of one time, and the times.",
+    "times": "labels looks like (time, event), of shape {shape}; give as predictions "
+    "predictive.Survival: curves of no event (1 - probs, if probs are of the event), or risk=probs.",
     "one-hot": "labels is one-hot, of shape {shape}, with a single 1 in every row; use {array}.",
     "several labels": "{argument} is a table of zeros and ones, of shape {shape}, in which {row} has "
     "{found} ones; a row has one true class, so test several labels one by one, each with its P(class "

@@ -120,8 +120,10 @@ def _mean(audit: Audit, lead: Finding) -> str:
 
 
 def _part(audit: Audit, lead: Finding) -> str:
-    who, by = subject(lead.of), f"by more than your limit of {limit(audit)} for some predictions"
-    return f"{capital(who)} {_is(who)} wrong {by}{where(lead.of.group)}."
+    who, only = subject(lead.of), audit.limit.only
+    how = "wrong" if only is None else words.counted_way(only, lead.of.lens)
+    by = "by more than your limit" + ("" if only else f" of {limit(audit)}")
+    return f"{capital(who)} {_is(who)} {how} {by} for some predictions{where(lead.of.group)}."
 
 
 def _rest(audit: Audit, lead: Finding) -> str:
@@ -702,10 +704,12 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     if not (views := leading(sized, _ROWS)):
         return []
     claimed = views[0] not in audit.described
-    sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit)
+    sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit, len(audit.limit.sides))
 
-    def ends(low: float | None, high: float | None) -> str:
-        return " to ".join(outward_points(low or 0.0, high or 0.0))
+    def ends(of: View) -> str:
+        low, high = outward_points(of.own_low or 0.0, of.own_high or 0.0)
+        one = {"over": f"{high} or less", "under": f"{low} or more"}
+        return one.get(audit.limit.only or "", f"{low} to {high}")
 
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
@@ -715,9 +719,10 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
     if audit.limit:
-        own = ("" if isinstance(v, Slice) else ends(v.own_low, v.own_high) for v in views)
+        own = ("" if isinstance(v, Slice) else ends(v) for v in views)
         columns[f"alone: {alone}"] = list(own)
-        within_what = "the limit" if " or " in str(limit(audit)) else limit(audit)
+        long = audit.limit.only or " or " in str(limit(audit))
+        within_what = "the limit" if long else limit(audit)
         columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
     elif claimed:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
@@ -737,7 +742,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     if audit.limit and len(widths) < len(columns):
         by = f"the {alone} interval of a mean alone"
-        lines.append(f"  Within: {by} is inside; beyond: the one shown is not.")
+        lines.append(f"  Within: {by} is inside; beyond: the one shown is outside.")
     more, all_ = len(sized) - len(views), "to_frame()" if claimed else "described"
     lines += [f"  and {more:,} more, in {Argument(all_, shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]
