@@ -236,6 +236,7 @@ def test_plain_data(wrong):
     assert json.loads(json.dumps(data, allow_nan=False)) == data
     assert set(data) == {
         "caltest", "versions", "verdict", "headline", "pvalue", "alpha", "rejected", "materiality",
+        "sides", "set_sizes", "described",
         "materiality_ratio", "at_most", "tolerance", "rounding", "unseen", "correction", "confidence",
         "n_samples", "n_classes", "classes", "event", "about", "lenses", "groups", "n_checks",
         "n_resamples", "seed", "statistic", "call", "warnings", "premises", "impossible", "clusters",

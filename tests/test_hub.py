@@ -205,7 +205,6 @@ def test_wrong_tables_are_sentences():
     for said, long, truth, more in (
         ("column 'model_id' holds 'a', 'b'; choose one, with where={'model_id': 'a'}", two, TRUTH, {}),
         ("is stated in row 360 (counting from 0) again", pd.concat([LONG, LONG[:1]]), TRUTH, {}),
-        ("the task '2024-11-02', '01', '0', '2024-11-02', 'inc hosp' has fewer", LONG[1:], TRUTH, {}),
         ("column 'value' holds 'many' in row 3 (counting from 0), which is not a", text, TRUTH, {}),
         ("states no distribution that can be read; give quantile, sample, cdf or pmf",
             LONG[:1].assign(output_type="density"), TRUTH, {"kind": "density"}),

@@ -143,7 +143,7 @@ test --columns score : give --logits, and
 test --columns log : give their exponentials, or --logits if
 test --columns price --label paid : point forecasts: .* distributions .--mean, --quantiles
 test --columns p,age : 'age' is .*; use --group for it, or --columns for the others
-test --columns p --label high : labels has fractions, in .*; if they .* give every vote a row, and --clusters
+test --columns p --label high : labels has fractions, in .*; if .* give every vote a row, and --clusters
 test --columns p --clusters age --tolerance .1 : for rows in clusters use caltest audit
 test --columns high --seed 1 : say which rows belong together .--clusters.
 audit --columns high --group age --min-rows 500 --seed 1 --resamples 99 : lower --min-rows

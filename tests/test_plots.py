@@ -261,7 +261,7 @@ WRONG = {
     "too many panels": ({"lens": "classwise"}, "makes 25 panels"),
     "no panel": ({"lens": "classwise", "classes": []}, "makes 0 panels"),
     "classes alone": ({"classes": [0]}, "classes chooses the panels"),
-    "more than two classes": ({"lens": "sorted"}, "25 classes through this lens"),
+    "more than two classes": ({"lens": "sorted"}, "25 classes through the lens"),
     "lens": ({"lens": "top_lable"}, "did you mean 'top_label'"),
     "curve": ({"curve": "corps"}, "did you mean 'corp'"),
     "binning of a curve": ({"curve": "corp", "binning": EqualMass(5)}, "has no bins"),

@@ -232,10 +232,10 @@ def scale(name: str, value: Any) -> Any:
     """Return what stated probabilities are out of; or by word the probability, NaN for a refusal."""
     if not isinstance(value, Mapping):
         return _WHOLE(name, value)
-    read = {str(word).strip().casefold(): float(number) for word, number in value.items()}
+    read = {str(word).strip().casefold(): number for word, number in value.items()}
     if len(read) < len(value):
         raise InputError(argument=name, found=listed(value), do="give a word once, in capitals or not")
-    return {w: x if np.isnan(x) else _SHARE(f"{name} of {quoted(w)}", x) for w, x in read.items()}
+    return {w: x if x != x else _SHARE(f"{name} of {quoted(w)}", x) for w, x in read.items()}
 
 
 _OR_GROUP = "--columns, or say what it is, with --group or --clusters"

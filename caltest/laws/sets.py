@@ -233,7 +233,7 @@ class Sets(Shaped):
         size, share, order = self.size, weights / weights.sum(), np.argsort(self.size, kind="stable")
         median = size[order][np.searchsorted(np.cumsum(share[order]), 0.5 - _SURE)]
         own = () if self.names is None else (share[size == k].sum() for k in (0, 1))
-        return SetSizes(*map(float, (share @ size, median, *own)))
+        return SetSizes(*map(float, (weights @ size / weights.sum(), median, *own)))
 
 
 @dataclass(frozen=True, eq=False)
