@@ -595,9 +595,8 @@ def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
     # No adjusted p-value is below that of the check alone, of which both sides count.
     draws = np.sort(found.table[1:, h])
-    beyond = (
-        math.floor(level * (len(draws) + 1) / len(signs) * (1.0 + 1e-12)) - 1
-    )  # draws that may reach it
+    # Draws that may reach it.
+    beyond = math.floor(level * (len(draws) + 1) / len(signs) * (1.0 + 1e-12)) - 1
     if scale == 0.0 or beyond < 0:
         return Sensitivity(plan.looks.index(look), None, _POWER)
     low, high = min(low, draws[beyond] - 0.5 / scale), max(high, draws[-1 - beyond] + 0.5 / scale)

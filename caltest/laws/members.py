@@ -261,6 +261,8 @@ class Pool(_Exchangeable):
         found, values = np.zeros(outcomes.shape), self._filled.T
         for value in values:
             found += np.abs(outcomes - value)
+        if self.known is True:
+            return found
         return np.asarray(found - (len(values) - self.counts) * np.abs(outcomes - values[0]))
 
     @cached_property
