@@ -91,6 +91,11 @@ class Audit(Result):
         classes. And the unit of such times; None if not given.
     about
         What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
+    functional, unit
+        What point forecasts state, "mean" or "expectile:0.7", and what a unit of the outcome is called,
+        "" if not named. Then ``predicted`` is the mean forecast, ``observed`` the mean outcome, and
+        these, errors, intervals (infinite where an end is not known) and limits are in units of the
+        outcome. None of all else: they are probabilities.
     lenses, groups
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed
@@ -241,6 +246,8 @@ class Audit(Result):
     guaranteed: bool = False
     sides: tuple[Side, ...] = BOTH
     time_unit: str | None = None
+    functional: str | None = None
+    unit: str = ""
     features: tuple[str, ...] = ()
     slices: tuple[Slice, ...] = ()
     by_feature: tuple[ByFeature, ...] = ()
