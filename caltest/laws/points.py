@@ -1,0 +1,181 @@
+"""Point forecasts: of every outcome one functional is stated, and nothing else.
+
+What is claimed is that E V(x, Y) = 0, V the identification function of the functional: 1{y ≤ x} − τ of
+a quantile, x − y of the mean, 2 |1{y ≤ x} − τ| (x − y) of an expectile (Gneiting 2011). A quantile says
+how often the outcome lies below it, and so it is a quantile forecast at one level: all is exact. Of a
+mean nothing can be drawn; what is known of it rests on where outcomes can lie at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from caltest._arguments import Number, arguments, flag
+from caltest._visible import attempt, quoted
+from caltest.exceptions import InputError
+from caltest.laws.base import Shaped, finite_table
+from caltest.laws.classes import Array, Law, Outcomes
+from caltest.laws.quantiles import Quantiles
+
+MEAN, MEDIAN, QUANTILE, EXPECTILE = "mean", "median", "quantile", "expectile"
+_GIVE = "give 'mean', 'median', or with a level 'quantile:0.9' or 'expectile:0.7'"
+_ENDS = "give the smallest and the largest number that an outcome can be"
+
+
+@arguments(low=Number(), high=Number(), symmetric=flag)
+class Point(Shaped):
+    """Point forecasts: one number a row, as a regressor's ``predict`` returns it, and what it is of.
+
+    Of a median or a quantile every answer is exact. Of a mean or an expectile it depends on what is
+    known of outcomes. With both ends, ``low`` and ``high``, p-values and intervals are exact. With
+    ``low`` alone, as of amounts, counts and times, it is exact that forecasts are too low, and the
+    other side is about right. With neither, both sides are: they suppose that no outcomes rarer than
+    1 in n/3 carry the mean, which no test can rule out (Bahadur and Savage 1956).
+
+    Parameters
+    ----------
+    values
+        (n,) forecasts, in the units of the outcome.
+    functional
+        What they are of: "mean" (default, what a regressor fitted by squared error predicts),
+        "median", "quantile:0.9", or "expectile:0.7", with any level between 0 and 1.
+    low, high
+        The smallest and the largest number that an outcome can be, for all rows; 0 and 100 of a share
+        in percent. Default None: not known. Of quantiles they change nothing.
+    symmetric
+        Whether outcomes of every row are known to lie symmetrically about their mean. P-values are
+        then exact without ends; intervals stay about right. Default False.
+
+    Raises
+    ------
+    InputError
+        If forecasts are not finite, or outside of the ends; if the functional is none of these.
+
+    References
+    ----------
+    Gneiting, "Making and evaluating point forecasts", JASA 106 (2011); Bahadur and Savage, "The
+    nonexistence of certain statistical procedures in nonparametric problems", 1956; Waudby-Smith and
+    Ramdas, "Estimating means of bounded random variables by betting", JRSS B 86 (2024).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> expected = rng.uniform(20, 60, 800)
+    >>> share = (expected + rng.normal(0, 10, 800)).clip(0, 100)
+    >>> predicted = caltest.predictive.Point(expected + 3, low=0, high=100)
+    >>> found = caltest.test(predicted, share, rng=0)
+    >>> found.rejects(0.05), found.guarantee
+    (True, 'exact')
+    """
+
+    about = "point forecasts"
+    instead = "use 'point_bias', 'point_cumulative' or 'point_slope', or give whole distributions"
+    _by_row = ("values",)
+
+    values: Array  #: Forecasts, (n,).
+
+    def __init__(
+        self,
+        values: Any,
+        functional: str = MEAN,
+        *,
+        low: float | None = None,
+        high: float | None = None,
+        symmetric: bool = False,
+    ) -> None:
+        self.given = values
+        table = finite_table("values", values, "one forecast a row, (n,)", ndim=(1, 2))
+        if table.ndim == 2 and table.shape[1] > 1:
+            raise InputError(f"values has shape {table.shape}; give one forecast a row, (n,).")
+        self.values, self._shape = table.reshape(-1), table.shape[:1]
+        kind, colon, level = functional.partition(":") if isinstance(functional, str) else ("",) * 3
+        self.tau = (attempt(lambda: float(level)) or 0.0) if colon else 0.5
+        named = kind in (QUANTILE, EXPECTILE) if colon else kind in (MEAN, MEDIAN)
+        if not (named and 0.0 < self.tau < 1.0):
+            raise InputError(f"functional is {quoted(functional)}; {_GIVE}.")
+        self.functional, self.symmetric, self.low, self.high = functional, symmetric, low, high
+        if self.bounded and not self.low < self.high:  # type: ignore[operator]
+            raise InputError(f"low is {low:g} and high is {high:g}; {_ENDS}.")
+        self._inside("values", self.values)
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends of outcomes are known."""
+        return self.low is not None and self.high is not None
+
+    def _inside(self, what: str, numbers: Array) -> Array:
+        """Return numbers, unless one is where no outcome can be."""
+        low, high = (
+            -np.inf if self.low is None else self.low,
+            np.inf if self.high is None else self.high,
+        )
+        for row in np.flatnonzero((numbers < low) | (numbers > high))[:1]:
+            end = f"below low = {low:g}" if numbers[row] < low else f"above high = {high:g}"
+            found = f"{what} is {numbers[row]:g} in {{row}}, {end}"
+            raise InputError(f"{found}; {_ENDS}.", row=int(row))
+        return numbers
+
+    def outcomes(self, values: object) -> Array:
+        """Check outcomes, and return them as (n,)."""
+        return self._inside("the outcomes", super().outcomes(values))
+
+    def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
+        """Return the law, of a quantile that of a quantile forecast at one level, and outcomes."""
+        if self.functional.partition(":")[0] not in (MEDIAN, QUANTILE):
+            return self, self.outcomes(outcomes)
+        law = Quantiles([self.tau], self.values[:, None])
+        law.given = self.given
+        return law.met(outcomes, weights)
+
+    def level(self) -> Array:
+        """Return the forecasts, (n,)."""
+        return self.values
+
+    def spread(self) -> Array:
+        """Return 0: none is stated."""
+        return np.zeros(self.n_samples)
+
+    def errors(self, outcomes: Any) -> Array:
+        """Return V(x, y) of outcomes (…, n): forecast less outcome of means; 0 on average under H0."""
+        apart = self.values - outcomes
+        if self.tau == 0.5:
+            return np.asarray(apart)
+        return np.asarray(2.0 * np.abs((apart >= 0.0) - self.tau) * apart)
+
+    @property
+    def ends(self) -> tuple[Array, Array]:
+        """The least and the largest V(x, y) of every row, (n,) each; infinite where not known."""
+        low, high = (
+            -np.inf if self.low is None else self.low,
+            np.inf if self.high is None else self.high,
+        )
+        with np.errstate(invalid="ignore"):
+            return self.errors(high), self.errors(low)
+
+    def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
+        """Say what no test of such forecasts can do, and what beats them."""
+        found = []
+        if not (self.bounded or self.symmetric):
+            known = (
+                "one side of the error is"
+                if (self.low is None) != (self.high is None)
+                else "errors are"
+            )
+            found = [
+                f"Where outcomes can lie is not known on both sides: {known} about right, and supposes "
+                f"that outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry the mean, "
+                "which no test can show."
+            ]
+        if (
+            self.low == 0.0
+            and bool((outcomes == np.rint(outcomes)).all())
+            and outcomes.max(initial=0) > 1
+        ):
+            law = "a distribution, such as scipy.stats.poisson(rate * exposure)"
+            found.append(
+                f"Outcomes are whole numbers: where their law is known, {law}, is tested exactly."
+            )
+        return tuple(found)
