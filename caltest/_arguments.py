@@ -376,8 +376,7 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
     least = sides / (1 + draws)
     if least <= level:
         return
-    needed = sides / level * (1 - 1e-12)
-    count = math.ceil(min(needed, 2.0 * MOST_RESAMPLES)) - 1
+    count = math.ceil(min(sides / level * (1 - 1e-12), 2.0 * MOST_RESAMPLES)) - 1
     count += sides / (1 + count) > level  # by rounding
     do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
     if count > MOST_RESAMPLES:

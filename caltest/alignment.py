@@ -177,8 +177,8 @@ def column_names(data: Any) -> tuple[str, ...]:
     if is_xarray(data) and len(data.dims) > 1:
         last = data.dims[-1]
         return tuple(map(str, data.coords[last].values)) if last in data.coords else ()
-    names = ("column_names", "columns")  # of tables of Arrow, of others
-    own = next((getattr(data, name) for name in names if has(data, name)), ())
+    # Those of tables of Arrow, and of others.
+    own = next((getattr(data, name) for name in ("column_names", "columns") if has(data, name)), ())
     return attempt(lambda: tuple(map(str, getattr(own, "values", own)))) or ()
 
 

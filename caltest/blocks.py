@@ -124,10 +124,9 @@ class Total(NamedTuple):
         """Return that of one block."""
         forms = [cast("Sums", column.form) for column in block.columns]
         fixed = tuple(form.fixed if block.first else np.zeros_like(form.fixed) for form in forms)
+        rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
         if block.known is None:
-            rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
             return cls(sums, fixed, rounding, np.empty(0, np.intp), ())
-        rounding = np.array([form.resolution for form in forms])
         broken = block.known.impossible(block.observed) + number * ROWS
         return cls(sums, fixed, rounding, broken, block.known.notes)
 
@@ -294,6 +293,5 @@ def _rows_at(
     found = []
     for number, sample in enumerate(samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])
-        own = places[start:stop] - number * ROWS
-        found.append(sample.rows.take(own))
+        found.append(sample.rows.take(places[start:stop] - number * ROWS))
     return Rows.joined(found)

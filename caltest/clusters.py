@@ -50,8 +50,7 @@ class Clusters:
         """How many pairs of different rows there are for each of different clusters, as rows count."""
         sums, total = np.bincount(self.codes, self.weights), float(self.weights.sum())
         between = total**2 - float(sums @ sums)
-        own = float(self.weights @ self.weights)
-        return (total**2 - own) / between if between > 0.0 else 0.0
+        return (total**2 - float(self.weights @ self.weights)) / between if between > 0.0 else 0.0
 
     def of_equal_size(self, width: int) -> Iterator[tuple[Places, Places]]:
         """Yield clusters of one size k, (c,), and their rows, (c, k); few at a time if k is large."""

@@ -271,8 +271,8 @@ def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
     alone says 1/N.
     """
     total = len(rows)
-    ordered = np.sort(rows)  # NaN last: it reaches everything
-    others = total - np.searchsorted(ordered, found - _TIED, side="left") - 1
+    # NaN is sorted last: it reaches everything.
+    others = total - np.searchsorted(np.sort(rows), found - _TIED, side="left") - 1
     with np.errstate(divide="ignore"):
         seen = -np.log(others / total)
     seen[(others == 0) & np.isinf(found)] = np.log(total)
@@ -411,8 +411,7 @@ class StepDown:
             why = f"draws has {values.shape[1]} columns for {len(self.observed)} hypotheses"
             raise InputError(f"{why}; give a column for each.")
         ordered = self.observed[self._order]
-        finite = np.abs(ordered[np.isfinite(ordered)])
-        tolerance = TIE_TOLERANCE * float(finite.max(initial=0.0))
+        tolerance = TIE_TOLERANCE * float(np.abs(ordered[np.isfinite(ordered)]).max(initial=0.0))
         maxima = np.maximum.accumulate(values[:, self._order], axis=1)  # a NaN stays, and counts
         with np.errstate(invalid="ignore"):  # inf − inf is NaN, a tie
             maxima -= ordered

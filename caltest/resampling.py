@@ -104,8 +104,7 @@ class Draws:
 
     def tasks(self, first: int = 0, last: int | None = None) -> list[tuple[int, int]]:
         """Cut draws into blocks of the grid of seeds."""
-        stop = self.count if last is None else last
-        parts = blocks(stop - first, self.sampler.block)
+        parts = blocks((self.count if last is None else last) - first, self.sampler.block)
         return [(first + part.start, first + part.stop) for part in parts]
 
     def draw(self, start: int, stop: int) -> Outcomes:

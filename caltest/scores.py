@@ -95,8 +95,7 @@ class Table(Scores):
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
         """Add up by cluster."""
-        own = self.finite[np.arange(len(outcomes)), outcomes] - self.means
-        return clusters.sums(own)[:, None]
+        return clusters.sums(self.finite[np.arange(len(outcomes)), outcomes] - self.means)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,8 +211,7 @@ def residuals_of(probs: Array, labels: Outcomes) -> Array:
 
 def usual_classes(probs: Array) -> NDArray[np.int32]:
     """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
-    largest = probs.max(axis=1)
-    if float(np.mean(1.0 - largest)) < 0.5:
+    if float(np.mean(1.0 - probs.max(axis=1))) < 0.5:
         return np.asarray(probs.argmax(axis=1), dtype=np.int32)
     return np.full(len(probs), -1, dtype=np.int32)
 

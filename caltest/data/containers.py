@@ -333,8 +333,7 @@ def entries_of(column: Any, what: str) -> list[Any]:
     cells = cells_of(column, what)
     ndim = attempt(lambda: int(column.ndim)) or 1
     kinds = set(map(type, cells or ()))
-    nested = not isinstance(column, nw.Series) and {list, tuple, np.ndarray} & kinds
-    if ndim > 1 or nested:
+    if ndim > 1 or (not isinstance(column, nw.Series) and {list, tuple, np.ndarray} & kinds):
         do = "give a data frame or a dict of columns, as in {'region': […], 'age': […]}"
         raise InputError(f"{what} is a table without column names; {do}.")
     if cells is None:

@@ -179,8 +179,7 @@ def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[Places, tuple[s
         _check_kind(labels)
     close = closest(labels[row], bare(names)[0])
     do = f"did you mean {quoted(close)}?" if close else "correct it, or rename the columns."
-    said = quoted(labels[row])
-    raise InputError(_WRONG["unknown"], row=row, found=said, names=listed(names), do=do)
+    raise InputError(_WRONG["unknown"], row=row, found=quoted(labels[row]), names=listed(names), do=do)
 
 
 def _check_kind(labels: list[str], pairs: Iterable[tuple[str, str]] = ()) -> None:

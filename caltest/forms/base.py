@@ -87,8 +87,8 @@ class Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
             return cls(mean, 0.0, 0.0, surprises=surprises)
-        deviation = variance**0.5  # its third power may be beyond the range of floats
-        skewness, error = (each / variance / deviation for each in (third, error))
+        # The third power of the deviation may be beyond the range of floats.
+        skewness, error = (each / variance / variance**0.5 for each in (third, error))
         return cls(mean, variance, skewness, error, surprises)
 
     def scaled(self, factor: float) -> Moments:

@@ -105,8 +105,7 @@ class Binned(base.HasLeadingSum, Sums):
     def _evaluate_visited(self, labels: Labels) -> float:
         """Evaluate one label vector by correcting Σ_k f(−E_bk) where a label was counted."""
         m, expected, known = self.probs.shape[1], self.scores.expected, self.here
-        own = self.scores.places(labels.astype(np.intp)[None])
-        keys, places = np.unique(own, return_inverse=True)
+        keys, places = np.unique(self.scores.places(labels.astype(np.intp)[None]), return_inverse=True)
         counts = np.bincount(places.reshape(-1), self.weights)
         cells, classes = keys // m, keys % m
         missing = -expected[cells, classes]
@@ -242,8 +241,7 @@ class BinnedSquares(HasMoments, Binned):
             cumulants = np.zeros(4)
             order = np.argsort(self.cells, kind="stable")
             for b, rows in enumerate(np.split(order, np.cumsum(np.bincount(self.cells)[:-1]))):
-                pairs = LowRankWeights(np.sqrt(quadratic[b]) * w[rows, None])
-                term = Term(pairs, None)
+                term = Term(LowRankWeights(np.sqrt(quadratic[b]) * w[rows, None]), None)
                 cumulants += quadratic_moments(self.probs[rows], (term,), table[rows], workers)
         mean, variance, third, error = cumulants.tolist()
         own = w**2 * (1.0 - squared[:, 0])
@@ -292,8 +290,7 @@ class PearsonGroups(base.HasChiSquare, BinnedSquares):
         """
         quadratic, rarer = known[0][cells], known[3][cells]
         wrong = (quadratic == 0.0) & (residuals > 0.5 * float(self.weights.min()))
-        terms = np.where(wrong, np.inf, 2.0 * quadratic * residuals**2)
-        return np.where(classes == rarer, terms, 0.0)
+        return np.where(classes == rarer, np.where(wrong, np.inf, 2.0 * quadratic * residuals**2), 0.0)
 
     @property
     def resolution(self) -> float:
@@ -375,8 +372,7 @@ class SmoothedResiduals(EventCells):
             # Terms damped below 1e-16 are left out: few are left but for small widths.
             kept = min(self.n_cells, 2 + int(8.6 / (np.pi * width.min())))
             damped = spectrum[:, :kept] * np.exp(decay[:kept] * width[:, None] ** 2)
-            error = np.abs(idct(damped, n=self.n_cells, axis=1)).sum(axis=1)
-            too_narrow = error > width
+            too_narrow = np.abs(idct(damped, n=self.n_cells, axis=1)).sum(axis=1) > width
             low = np.where(too_narrow, width, low)
             high = np.where(too_narrow, high, width)
         return np.asarray(0.5 * (low + high))

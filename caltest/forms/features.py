@@ -371,8 +371,7 @@ class ScanForm(ResidualForm):
     def roots(self, outcomes: Any) -> Array:
         """Return the signed roots of all slices, (B, K): above 0 where more was observed."""
         if not self.by_counts:
-            sums = self.cells.sums(self.weights * self.residuals(outcomes))
-            return np.asarray(sums / self._scale)
+            return np.asarray(self.cells.sums(self.weights * self.residuals(outcomes)) / self._scale)
         from caltest.loops import features as _loops
 
         counts = self.cells.sums(np.asarray(outcomes, np.uint8))
@@ -395,8 +394,7 @@ class ScanForm(ResidualForm):
         return np.column_stack([own, sizes.max(axis=1)])
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        size = max(1, _HELD // max(self.cells.count, len(self.weights)))
-        cut = blocks(len(labels), size)
+        cut = blocks(len(labels), max(1, _HELD // max(self.cells.count, len(self.weights))))
         return np.concatenate([self._largest(self.roots(labels[part])) for part in cut])
 
     def of_signs(self, labels: Labels, clusters: Clusters) -> Any:
@@ -599,8 +597,7 @@ class LearnerForm(ResidualForm):
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return what every cluster adds to the sum of residuals, squared, (B, G)."""
-        seen = self.weights * self.residuals(labels)
-        return np.array([clusters.sums(each) ** 2 for each in seen])
+        return np.array([clusters.sums(each) ** 2 for each in self.weights * self.residuals(labels)])
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         def of_signs(signs: Any, workers: Workers = ALONE) -> Array:

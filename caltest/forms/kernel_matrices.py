@@ -532,8 +532,7 @@ def fitting_rows(predictions: Rows) -> Rows:
     if predictions.n_samples <= HELD_UP_TO or predictions.part_of is not None:
         return predictions
     places = subsample(predictions.n_samples)
-    alone = predictions.are_alike
-    return Rows(predictions.law.take(places)) if alone else predictions.take(places)
+    return Rows(predictions.law.take(places)) if predictions.are_alike else predictions.take(places)
 
 
 def chosen(

@@ -56,8 +56,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """Features times residuals, and beside them what the pairs i = j add."""
         if self.shared is not None:
             return self.shared[0]
-        owns = () if self.diagonal else (self._own_table,)
-        return FeatureResiduals(self.probs, self._base, owns)
+        return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_table,))
 
     @property
     def shared_scores(self) -> FeatureResiduals | None:  # type: ignore[override]
@@ -145,8 +144,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """Choose what takes the fewest operations: sums by cluster, or pairs of clusters."""
         count, width = clusters.count, self.probs.shape[1] * int(self.features.shape[1])
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
-        fewer = may_pair and count * (0.5 * width + _USUAL) < width * _USUAL
-        if may_hold and not fewer:
+        if may_hold and not (may_pair and count * (0.5 * width + _USUAL) < width * _USUAL):
             return super().signed(labels, clusters)
         whole, scale = JointSums(self._in_metric(labels), self.features, clusters), self.scale
         if not self.diagonal:  # the mean is over pairs of different clusters

@@ -246,13 +246,11 @@ def _cubic_trace(
         return total
 
     once = _gather(probs, (applied(probes) if image is None else image).reshape(probes.shape))
-    twice = _gather(probs, applied(once).reshape(probes.shape))
-    cubes = np.sum(once * twice, axis=(0, 2))
+    cubes = np.sum(once * _gather(probs, applied(once).reshape(probes.shape)), axis=(0, 2))
     trace, small = _of_low_rank(probs, terms)
     small_once = small(probes)
     cubes -= np.sum(small_once * small(small_once), axis=(0, 2))
-    error = float(np.std(cubes, ddof=1)) / np.sqrt(len(cubes))
-    return trace + float(cubes.mean()), error
+    return trace + float(cubes.mean()), float(np.std(cubes, ddof=1)) / np.sqrt(len(cubes))
 
 
 def _exact_identity(probs: Array, weights: Weights) -> float:
@@ -291,8 +289,7 @@ def _whole(weights: Weights, n: int) -> Array:
 
 def _spread(probs: Array, z: Array) -> Array:
     """Return C z, C_i = diag(√g_i) − g_i √g_iᵀ, for z (n, p, m)."""
-    root = np.sqrt(probs)[:, None, :]
-    scaled = root * z
+    scaled = np.sqrt(probs)[:, None, :] * z
     return np.asarray(scaled - probs[:, None, :] * scaled.sum(axis=2, keepdims=True))
 
 
@@ -430,8 +427,7 @@ def _inner_products(probs: Array, features: Array, v: Array, covariance: Array, 
     m, f = g.shape[1], q.shape[1]
     corners = [covariance[k * f : (k + 1) * f, k * f : (k + 1) * f] for k in range(m)]
     alone = np.stack([np.einsum("if,if->i", q @ corner, q) for corner in corners], axis=1)
-    images = (_joint(g, q) @ covariance).reshape(-1, m, f)
-    beside = np.einsum("ikf,if->ik", images, q)
+    beside = np.einsum("ikf,if->ik", (_joint(g, q) @ covariance).reshape(-1, m, f), q)
     w = np.einsum("if,if->i", q, q)[:, None]
     g2 = g * g
     # Σ² = diag(g²) − g² gᵀ − g g²ᵀ + |g|² g gᵀ

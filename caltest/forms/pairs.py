@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -161,8 +161,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
 
     def _along(self, chain: Chain, labels: Labels) -> Array:
         """Return residuals along the line, as rows count, (B, n)."""
-        residuals = np.asarray(labels[:, chain.order] - self.probs[chain.order, 1])
-        return residuals * chain.steps
+        return np.asarray(labels[:, chain.order] - self.probs[chain.order, 1]) * chain.steps
 
     def _counted(self, tile: Tile) -> Tile:
         """Return the tiles of the pairs that count."""
@@ -251,8 +250,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
             some = rows[part]
             products = g[some] @ g.T
             each = products - g[some] @ second.T - second[some] @ g.T + products**2
-            weights: Any = sum(term.weights.whole_rows(some) ** 2 for term in self.kernel_terms)
-            each *= weights
+            each *= sum(term.weights.whole_rows(some) ** 2 for term in self.kernel_terms)
             each[np.arange(len(some)), some] = 0.0
             shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
         largest = float(shares.max()) or 1.0  # what follows has no unit
@@ -384,8 +382,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
         for pairs in blocks(len(constant), max(1, _AT_ONCE // m**2)):
             values = constant[pairs, None, None] - at_first[pairs, :, None] - at_second[pairs, None, :]
             for weights, matrix in self.components:
-                A = np.eye(m) if matrix is None else matrix
-                values = values + weights[pairs, None, None] * A
+                values = values + weights[pairs, None, None] * (np.eye(m) if matrix is None else matrix)
             g, h = (each[pairs] for each in self._predictions)
             chances = g[:, :, None] * h[:, None, :]
             yield pairs, values.reshape(len(values), -1), chances.reshape(len(values), -1)

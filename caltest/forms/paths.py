@@ -110,8 +110,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         total = float(variances.sum())
         scale = float(np.sqrt(total)) / self._total
         surprises = base.effective_surprises(variances, np.minimum(self._ordered, others))
-        weighted = float(np.vdot(steps, np.sqrt(steps)))
-        step = weighted / total / self._total if total > 0.0 else 0.0
+        step = float(np.vdot(steps, np.sqrt(steps))) / total / self._total if total > 0.0 else 0.0
         return base.BrownianLimit(self.functional, scale, surprises, step)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
@@ -132,16 +131,14 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
-        steps = (labels * self.weights).take(self._order)
-        path = np.cumsum(steps)[self._ends] - self._expected
+        path = np.cumsum((labels * self.weights).take(self._order))[self._ends] - self._expected
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         from caltest.loops import rows as _loops
 
         lowest, highest = np.empty(len(labels)), np.empty(len(labels))
-        along = self._order, self._ends, self._steps, self._expected
-        _loops.extremes(labels, *along, lowest, highest)
+        _loops.extremes(labels, self._order, self._ends, self._steps, self._expected, lowest, highest)
         return self._finished(lowest, highest)
 
     @property
@@ -374,8 +371,7 @@ class LargestError(OfOneEvent, Sums):
     @property
     def resolution(self) -> float:
         """Rounding of the sums of p."""
-        expected = self._summed(self.weights * self.chances)
-        return ROUNDING * float((expected / self._scale).max() + 1.0)
+        return ROUNDING * float((self._summed(self.weights * self.chances) / self._scale).max() + 1.0)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         values = np.full(len(sums), -np.inf)

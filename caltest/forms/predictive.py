@@ -409,8 +409,7 @@ class Waves(Scores):
     @cached_property
     def _frequencies(self) -> Array:
         low, high = self.law.support()
-        longest = (high - low) / self.bandwidth
-        step = 2.0 * np.pi / (longest + _WIDE)
+        step = 2.0 * np.pi / ((high - low) / self.bandwidth + _WIDE)
         count = min(int(np.ceil(_WIDE / step)), _MOST)
         return np.asarray(np.arange(1, count + 1) * max(step, _WIDE / _MOST))
 

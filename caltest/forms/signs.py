@@ -273,8 +273,7 @@ class Atoms(NamedTuple):
         ends = np.append(starts[1:], 1.0)
         ends[first[1:] - 1] = 1.0
         share = ends - starts
-        means = np.bincount(own, share * values, count)
-        return cls(own, values - means[own], share)
+        return cls(own, values - np.bincount(own, share * values, count)[own], share)
 
     @property
     def effective(self) -> float:

@@ -86,8 +86,7 @@ class Sums(HasSigns):
         finish = partial(self.reduce, fixed=found.fixed)
         observed = float(finish(found.observed[None])[0])
         impossible = None if np.isfinite(observed) else observed
-        about = self.even, self.resolution, found.offset, impossible
-        return signed_sums(found.turned, finish, *about)
+        return signed_sums(found.turned, finish, self.even, self.resolution, found.offset, impossible)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
         """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
@@ -293,8 +292,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         masses = np.zeros((int(moving.sum()), longest + 1))
         rows = np.arange(len(masses))
         for column in range(self.probs.shape[1]):
-            places = whole[moving, column].astype(np.intp)
-            masses[rows, places] += self.probs[moving, column]
+            masses[rows, whole[moving, column].astype(np.intp)] += self.probs[moving, column]
         return base.LatticeTerms(float(lowest.sum()), span, masses)
 
     def _mean_steps(self) -> Iterator[float]:
@@ -314,8 +312,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
     def _steps(self, rows: slice) -> tuple[Array, Array]:
         """Return the steps from the likeliest labels, and the variances of the labels' indicators."""
         probs, finite = self.probs[rows], self._finite[rows]
-        likeliest = finite[np.arange(len(probs)), probs.argmax(axis=1), None]
-        steps = np.abs(finite - likeliest)
+        steps = np.abs(finite - finite[np.arange(len(probs)), probs.argmax(axis=1), None])
         moving = steps > _SAME * np.abs(finite).max(axis=1, keepdims=True)
         return steps, np.where(moving, probs * (1.0 - probs), 0.0)
 
@@ -385,5 +382,4 @@ def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
     mean = (tilted * values) @ each  # as a product: a sum over few columns is slow
     centred = values - mean[:, None]
     centred *= centred
-    variance = np.vdot(tilted, centred)
-    return np.array([np.sum(np.log(mass) + shift), mean.sum(), variance])
+    return np.array([np.sum(np.log(mass) + shift), mean.sum(), np.vdot(tilted, centred)])

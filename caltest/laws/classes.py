@@ -216,8 +216,7 @@ class Classes(Law):
             with np.errstate(divide="ignore"):
                 logs = np.log(floored[rows], out=found[rows])
             possible = np.where(self.probs[rows] > 0, logs, 0.0)
-            expected = np.einsum("ik,ik->i", self.probs[rows], possible)
-            np.subtract(expected[:, None], logs, out=logs)
+            np.subtract(np.einsum("ik,ik->i", self.probs[rows], possible)[:, None], logs, out=logs)
         return found
 
 

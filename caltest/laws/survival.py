@@ -488,8 +488,7 @@ class Survival(Shaped):
         if len(self._times) == 1:
             near = self._times[0, np.searchsorted(self._times[0], late, "right") - 1]
         else:
-            places = (self._times <= late[:, None]).sum(axis=1) - 1
-            near = self._times[np.arange(len(late)), places]
+            near = self._times[np.arange(len(late)), (self._times <= late[:, None]).sum(axis=1) - 1]
         return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:

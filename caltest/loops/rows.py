@@ -154,8 +154,7 @@ def count_shifted(
     """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
     for b in range(len(uniforms)):
         for i in range(len(chances)):
-            place = int((uniforms[b, i] + chances[i]) * unit)
-            counts[b, pieces[i], cell_of[place]] += 1
+            counts[b, pieces[i], cell_of[int((uniforms[b, i] + chances[i]) * unit)]] += 1
 
 
 _GONE = 1e-20  # a chance that no longer counts
@@ -212,8 +211,7 @@ def largest_shifted(
         for i in range(len(begins)):
             low, high = running[begins[i]], running[ends[i]]
             for c in range(count):
-                error = (expected[i, c] - (high[c] - low[c])) * weight[i, c]
-                maxima[b, c] = max(maxima[b, c], error)
+                maxima[b, c] = max(maxima[b, c], (expected[i, c] - (high[c] - low[c])) * weight[i, c])
             first[b, i] = (expected[i, 0] - (high[0] - low[0])) * weight[i, 0]
 
 

@@ -321,8 +321,7 @@ class CKCE(Listed, row="ckce"):
             most, fewest, enough = m + _MOST_COLUMNS, m + FEATURES, _ENOUGH * strength * n / trace
             factor, missing, _ = kernel_matrices.incomplete_cholesky(gram, order, most, fewest, enough)
 
-        ratio = (missing or 0.0) * trace / (strength * n)
-        fit = _Fit(predictions, rule, factor, missing, ratio)
+        fit = _Fit(predictions, rule, factor, missing, (missing or 0.0) * trace / (strength * n))
         return changed(found, regularization=strength, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:

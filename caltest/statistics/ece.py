@@ -39,8 +39,7 @@ class _Binned(Listed):
         binning = found.binning
         if predictions.n_classes > 2 or not isinstance(binning, ScoreBinning):
             raise AllRowsNeededError(f"bins of {type(binning).__name__} are found in all rows.")
-        edges = binning.edges_of(predictions.probs[:, 1], predictions.weights)
-        return changed(found, _fit=edges[1:-1])
+        return changed(found, _fit=binning.edges_of(predictions.probs[:, 1], predictions.weights)[1:-1])
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
         """Return what all binned forms begin with."""

@@ -276,8 +276,7 @@ class Omnibus(Listed, row="omnibus"):
                 rows = replace(kernel_matrices.fitting_rows(predictions), part_of=predictions.whole)
             parts = changed(self, approximation=known)._made(rows)
         components = tuple(part.at(predictions) for part in parts)
-        forms = sharing([part.form for part in components])
-        pairs = zip(components, forms, strict=True)
+        pairs = zip(components, sharing([part.form for part in components]), strict=True)
         return Combined(tuple(replace(part, form=form) for part, form in pairs))
 
     def _of_pairs(self, kernel: Exponential, rows: Rows) -> Iterator[UnbiasedSKCE]:

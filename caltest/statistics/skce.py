@@ -45,8 +45,7 @@ class _SKCE(Listed):
 
     def _terms(self, predictions: Rows) -> tuple[Term, ...]:
         probs, by = predictions.probs, predictions.weights
-        parts = self.kernel.terms
-        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in parts)
+        return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in self.kernel.terms)
 
     def _tail_bound(self, predictions: Rows, inequality: Inequality) -> TailBound | None:
         """Return the distribution-free bound, of rows of equal weight."""
@@ -255,8 +254,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
     @property
     def parameters(self) -> dict[str, Any]:
         """The kernel, its bandwidth and how rows are paired."""
-        seed = {"pairing_seed": self.seed} if self.pairing == "random" else {}
-        return super().parameters | seed
+        return super().parameters | ({"pairing_seed": self.seed} if self.pairing == "random" else {})
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -294,8 +292,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         n = len(probs)
         order = np.arange(n)
         if self.pairing == "random":
-            ties = 0 if self._fit is None else child_seed(self._fit, 2)
-            places = generator(ties, 1).permutation(n)
+            places = generator(0 if self._fit is None else child_seed(self._fit, 2), 1).permutation(n)
             sorted_rows = places[fixed_order(np.sort(probs[places], axis=1))]  # stable
             order = sorted_rows[generator(self.seed).permutation(n)]
         return order[: 2 * (n // 2)].reshape(-1, 2).T
@@ -441,8 +438,7 @@ class UCME(Listed, row="ucme"):
     def given(self, predictions: Rows) -> FeatureSquares:
         """Fix the predictions: sums of features, a feature a location."""
         found = self.fitted(predictions) if self._fit is None else self
-        points = found._fit
-        features = predictions.weighted(found.kernel(predictions.probs, points))
+        features = predictions.weighted(found.kernel(predictions.probs, found._fit))
         whole = predictions.whole.total
         return FeatureSquares(predictions.probs, features, None, whole**-2, True, whole)
 
