@@ -1,19 +1,22 @@
-"""Workers: parallel maps that give the same numbers for every backend and n_jobs, and their time.
+"""The machine: workers, how long they take, and a refusal before work that does not fit into memory.
 
-The one place with joblib. Workers are threads, processes, or the machines of a Dask cluster, as
-``joblib.parallel_config`` says; joblib sends a function with its data, and a task is a few numbers.
-Results are summed in one fixed order, `added`.
+The one place with joblib: parallel maps give the same numbers for every backend and n_jobs. Workers are
+threads, processes, or the machines of a Dask cluster, as ``joblib.parallel_config`` says; joblib sends
+a function with its data, and a task is a few numbers. Results are summed in one fixed order, `added`.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,7 +25,7 @@ from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 from caltest._numbers import counted, duration
-from caltest.exceptions import LongWorkWarning, Phrase
+from caltest.exceptions import InputError, LongWorkWarning, Phrase
 
 Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
@@ -140,6 +143,42 @@ def added(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
     for each in others:
         total = add(each, total)
     return total
+
+
+# ------------------------------------------------------------------ memory
+
+
+def available() -> float:
+    """Return the bytes of memory that this process can have: the machine's, within its own limit."""
+    machine = math.inf
+    with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf
+        machine = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(ImportError, OSError):  # nor a limit of addresses
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        if limit != resource.RLIM_INFINITY:
+            machine = min(machine, max(0.0, limit - pages * os.sysconf("SC_PAGE_SIZE")))
+    return machine
+
+
+def check_fits(needed: float, what: str, advice: str) -> None:
+    """Raise if some work needs more bytes than there are.
+
+    Examples
+    --------
+    >>> check_fits(1e30, "a table of 1e15 rows", "take fewer rows")
+    Traceback (most recent call last):
+    caltest.exceptions.InputError: a table of 1e15 rows needs about 1e+21 GB of memory, but ... GB are
+    available; take fewer rows.
+    """
+    there = available()
+    if needed > there:
+        raise InputError(
+            f"{what} needs about {needed / 1e9:.3g} GB of memory, but {there / 1e9:.3g} GB are "
+            f"available; {advice}."
+        )
 
 
 # glibc gives freed blocks of a tile's size back to the system, and every new tile faults its pages in

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeAlias, cast
 import numpy as np
 from scipy import sparse
 
-from caltest._memory import check_fits
-from caltest._parallel import BRANCHES, Workers, added
+from caltest._parallel import BRANCHES, Workers, added, check_fits
 from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample, subsample

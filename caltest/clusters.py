@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._sums import WIDE_TILE, Array, Places, Tile, blocks
 from caltest.sampling import generator
 

@@ -9,7 +9,7 @@ from ridge import GROUPS, dense, kernel_matrix, some_labels
 from support import P6, Y6, dirichlet, labels_from, residuals
 
 import caltest
-from caltest import InputError, _memory, estimate
+from caltest import InputError, _parallel, estimate
 from caltest.data import Rows
 from caltest.kernels import LinearGaussian
 from caltest.statistics import CKCE, ckce
@@ -97,12 +97,12 @@ def test_options_of_a_fitted_statistic_can_be_replaced():
 
 
 def test_too_little_memory_is_said_beforehand(monkeypatch):
-    monkeypatch.setattr(_memory, "available", lambda: 4e9)
+    monkeypatch.setattr(_parallel, "available", lambda: 4e9)
     predictions = Rows(np.broadcast_to([0.5, 0.5], (20_000, 2)))
     message = r"of 20000 rows needs about 6.8 GB of memory, but 4 GB are available; use"
     with pytest.raises(InputError, match=message):
         CKCE(method="exact").given(predictions)
-    assert _memory.available() > 1e6
+    assert _parallel.available() > 1e6
 
 
 def test_a_singular_matrix_is_refused():

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from support import command
 
-from caltest import InputError, _memory
+from caltest import InputError, _parallel
 from caltest.cli._options import load_config
 from caltest.files import paths, read, read_with_groups, scan
 
@@ -326,7 +326,7 @@ def test_what_does_not_fit_is_not_begun(tmp_path, monkeypatch):
     for write, suffix in FORMATS.values():
         write(tmp_path / f"a{suffix}")
         with monkeypatch.context() as patch:
-            patch.setattr(_memory, "available", lambda: 10.0)
+            patch.setattr(_parallel, "available", lambda: 10.0)
             said = refused(read, tmp_path / f"a{suffix}", 3 if suffix == ".npy" else None)
         assert "GB are available" in said
 
@@ -342,7 +342,7 @@ def test_a_sparse_csv_of_many_gigabytes(tmp_path):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
 def test_the_address_space_that_is_left_is_memory():
-    code = "from caltest import _memory; print(_memory.available() < 1.3e9)"
+    code = "from caltest import _parallel; print(_parallel.available() < 1.3e9)"
     assert in_process(code, before="ulimit -v 1200000").stdout == "True\n"
 
 

@@ -8,7 +8,7 @@ import pytest
 from support import command, dirichlet, labels_from, some_fast
 
 import caltest
-from caltest import InputError, _memory, binning, blocks, testing
+from caltest import InputError, _parallel, binning, blocks, testing
 from caltest._parallel import Workers, added
 from caltest.data import subsample
 from caltest.files import formats, read, scan, scan_arrays
@@ -137,7 +137,7 @@ def test_a_statistic_that_needs_all_rows_reads_them(rows, stored, monkeypatch, s
     options = {"statistic": statistic, "lens": lens, "n_resamples": 20, "rng": 0}
     found = caltest.test(scan(stored / "parts"), **options)
     assert found.pvalue == caltest.test(*rows, **options).pvalue
-    monkeypatch.setattr(_memory, "available", lambda: 1e5)
+    monkeypatch.setattr(_parallel, "available", lambda: 1e5)
     with pytest.raises(InputError, match=r"a table of 10000 rows and 5 columns needs about 0.0016 GB"):
         caltest.test(scan(stored / "parts"), **options)
 

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import MOST_RESAMPLES
-from caltest._memory import check_fits
 from caltest._numbers import counted
+from caltest._parallel import check_fits
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.auditing.options import WESTFALL_YOUNG, Options

@@ -7,6 +7,7 @@ the status is never 1 then, which is that of a rejection.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -31,6 +32,8 @@ from caltest.files.writing import check_file, is_special, same_file
 
 # ------------------------------------------------------------------ words
 
+#: What libraries say that find too little of it.
+_NO_MEMORY = ("failed to map segment", "annot allocate memory", "start new thread")
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
@@ -70,9 +73,9 @@ def errors_reported() -> Iterator[None]:
 
 def _refusal(error: Exception) -> str | None:
     """Say what the system refused, if that is what went wrong: it is no bug of ours."""
-    from caltest._memory import is_want_of_memory
-
-    if is_want_of_memory(error):
+    said = str(error) if isinstance(error, ImportError | RuntimeError) else ""
+    lacking = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    if lacking or any(words in said for words in _NO_MEMORY):
         do = "take fewer rows or classes, --jobs 1, or allow more memory (ulimit -v)"
         return f"there is not enough memory for this; {do}."
     if isinstance(error, OSError):

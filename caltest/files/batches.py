@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from caltest._arguments import arguments
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.alignment import bare

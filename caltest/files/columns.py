@@ -19,7 +19,7 @@ import numpy as np
 
 from caltest import laws
 from caltest._arguments import Kind, Number, closest, flag, name_or_place, names, options
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.containers import NamedArray, cells_of, check_distinct, listed

@@ -23,7 +23,7 @@ from typing import IO, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._sums import Places
 from caltest._visible import quoted
 from caltest.data.containers import check_distinct, listed, read_table, shape_of

@@ -8,7 +8,6 @@ is a function of two sets of predictions. Sums and positive multiples of kernels
 # ruff: noqa: F403, F405 -- the names of `__all__`, which are listed once
 
 from caltest.kernels.base import *
-from caltest.kernels.matrix import MatrixKernel
 
 __all__ = ["Exponential", "Gaussian", "Kernel", "Linear", "LinearGaussian", "MatrixKernel"]
 __all__ += ["Scaled", "Sum", "fitted"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from caltest._arguments import as_float, choose
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._sums import Array, Places, Tile, blocks
 from caltest._visible import quoted
 from caltest.exceptions import InputError

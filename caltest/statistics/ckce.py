@@ -10,7 +10,7 @@ import numpy as np
 from scipy.linalg import blas, eigh, lapack
 
 from caltest._arguments import Number, Whole, anything, changed, choose, options, positive_integer
-from caltest._memory import check_fits
+from caltest._parallel import check_fits
 from caltest._sums import Array, blocks
 from caltest._visible import quoted
 from caltest.alignment import check_rows, row_names
