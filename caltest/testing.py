@@ -26,7 +26,7 @@ from caltest.exceptions import Argument, InputError
 from caltest.files import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
-from caltest.laws import Classes, Covered, Predictive, Quantiles, Sets
+from caltest.laws import Classes, Covered, Point, Predictive, Quantiles, Sets
 from caltest.lenses import Lens, event, find_lens, seen_through, show, through
 from caltest.nulls.base import Trial
 from caltest.nulls.clusters import Confirmation, answer_of_signs, names_and_sides
@@ -229,7 +229,9 @@ def test(
     usual = "scan" if tolerant else "omnibus" if exact or chosen.of_clusters else "skce_uq"
     searched = features is not None or (isinstance(probs, Rows) and probs.features is not None)
     usual = "feature_scan" if searched and not tolerant else usual
-    usual = "citl" if isinstance(attempt(lambda: getattr(probs, "law", probs)), Sets) else usual
+    law: Any = attempt(lambda: getattr(probs, "law", probs))
+    usual = "citl" if isinstance(law, Sets) else usual
+    usual = "point_bias" if isinstance(law, Point) and not law.of_quantile and not searched else usual
     seed, workers = seed_of(rng), Workers(n_jobs, progress)
     measure = find_statistic(usual if statistic is None else statistic).shuffled(seed)
     draws = measure.usual_resamples if n_resamples is None else n_resamples
@@ -461,6 +463,8 @@ def _answered(
     form = fitted.given(rows)
     if seen is not None and free[0] and nulls.EventSigns.fits(form):
         null = nulls.EventSigns()
+    if free[0] and nulls.PointErrors.fits(form):
+        null = nulls.PointErrors()
     if not null.fits(form):
         weighted = "" if rows.are_alike else " of rows with weights"
         found = f"the null {null.name!r} needs {null.requires}, which {fitted.name!r}{weighted} is not"

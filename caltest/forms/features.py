@@ -31,7 +31,7 @@ from caltest.exceptions import InputError
 from caltest.forms.base import Labels
 from caltest.forms.low_rank import squared_norms
 from caltest.forms.signs import FEWEST_CLUSTERS, HasSigns, Signed, signed_sums
-from caltest.laws import Law
+from caltest.laws import Law, Point
 from caltest.sampling import child_seed, generator
 
 #: A column, how it relates to a value ("=", "over", "at most"), and the value as text.
@@ -260,6 +260,8 @@ class ResidualForm(HasSigns):
         if self.of_event:
             return np.asarray(outcomes[:, rows] - self.law.probs[rows, 1])  # type: ignore[attr-defined]
         law: Any = self.law
+        if isinstance(law, Point):
+            return -law.errors(outcomes)[:, rows]
         below, at = law.cdf(outcomes)
         return np.asarray(0.5 * (below + at)[:, rows] - 0.5)
 
@@ -268,6 +270,8 @@ class ResidualForm(HasSigns):
         """Of residuals, (n,): of numbers about, by draws that are the same whatever is observed."""
         if self.of_event:
             return np.asarray(self.law.probs.prod(axis=1))  # type: ignore[attr-defined]
+        if isinstance(self.law, Point):  # of which none is stated
+            return np.full(self.law.n_samples, float(np.square(self.law.values).mean()) or 1.0)
         drawn = self.law.sampler(child_seed(0, _DRAWS_OF_VARIANCE)).draw(0, _DRAWS_OF_VARIANCE)
         return np.asarray(np.mean(self.residuals(drawn) ** 2, axis=0))
 

@@ -97,9 +97,17 @@ class Point(Shaped):
         if not (named and 0.0 < self.tau < 1.0):
             raise InputError(f"functional is {quoted(functional)}; {_GIVE}.")
         self.functional, self.symmetric, self.low, self.high = functional, symmetric, low, high
+        if symmetric and kind == EXPECTILE and self.tau != 0.5:
+            found = "symmetric is said of outcomes about their mean, and these are expectiles"
+            raise InputError(f"{found}; leave it out, or give the ends of outcomes.")
         if self.bounded and not self.low < self.high:  # type: ignore[operator]
             raise InputError(f"low is {low:g} and high is {high:g}; {_ENDS}.")
         self._inside("values", self.values)
+
+    @property
+    def of_quantile(self) -> bool:
+        """Whether a median or a quantile is stated."""
+        return self.functional.partition(":")[0] in (MEDIAN, QUANTILE)
 
     @property
     def bounded(self) -> bool:
@@ -124,7 +132,7 @@ class Point(Shaped):
 
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
         """Return the law, of a quantile that of a quantile forecast at one level, and outcomes."""
-        if self.functional.partition(":")[0] not in (MEDIAN, QUANTILE):
+        if not self.of_quantile:
             return self, self.outcomes(outcomes)
         law = Quantiles([self.tau], self.values[:, None])
         law.given = self.given

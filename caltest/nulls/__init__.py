@@ -17,17 +17,26 @@ from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consisten
 from caltest.nulls.base import *
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
 from caltest.nulls.moments import ConditionalMoments
-from caltest.nulls.times import EventSigns
+from caltest.nulls.times import EventSigns, PointErrors
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
 
-_OWN = MonteCarlo, ConditionalMoments, ClusterSigns, OnePerCluster, ComonotoneLabels, EventSigns
+_OWN = MonteCarlo, ConditionalMoments, ClusterSigns, OnePerCluster, ComonotoneLabels
+_OF_ROWS = EventSigns, PointErrors
 _OF_THE_LITERATURE = NormalApproximation, Chi2, Brownian, Bound, Bootstrap, Consistency
-NULLS: dict[str, type[Null]] = {null.name: null for null in (*_OWN, *_OF_THE_LITERATURE)}
+NULLS: dict[str, type[Null]] = {null.name: null for null in (*_OWN, *_OF_ROWS, *_OF_THE_LITERATURE)}
 
 __all__ = ["GUARANTEES", "NULLS", "Answer", "Bootstrap", "Bound", "Brownian", "Chi2", "ClusterSigns"]
 __all__ += ["ComonotoneLabels", "ConditionalMoments", "Consistency", "EventSigns", "Guarantee"]
-__all__ += ["MonteCarlo", "NormalApproximation", "Null", "OnePerCluster", "ComponentAnswer", "Question"]
+__all__ += [
+    "MonteCarlo",
+    "NormalApproximation",
+    "Null",
+    "OnePerCluster",
+    "PointErrors",
+    "ComponentAnswer",
+    "Question",
+]
 __all__ += ["answer_of", "check_alternative", "find_null", "observed_value", "of_calibrated"]
 __all__ += ["possible_nulls"]
 

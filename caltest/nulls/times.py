@@ -1,9 +1,12 @@
-"""The null of events less expected ones, where follow-up is not known: random signs of rows."""
+"""The nulls of random signs of rows: of events less expected ones, and of errors of point forecasts.
+
+Of the latter bets are exact where outcomes have ends, see :mod:`caltest.statistics.points`.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import gammainc, gammaincc, ndtr
@@ -12,11 +15,13 @@ from caltest._arguments import options
 from caltest._sums import Array, Places
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
+from caltest.laws import Point
 from caltest.nulls.base import Answer, ComponentAnswer, Null, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
-from caltest.resampling import draws_of_signs
+from caltest.resampling import columns_of, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
 from caltest.statistics import Events, EventSlope
+from caltest.statistics.points import ErrorForm
 from caltest.statistics.times import EventMean
 
 _SIGNS = 5  # key of the seed of signs
@@ -128,3 +133,88 @@ def beside_events(question: Question, answer: Answer) -> Answer:
     p = min(1.0, 2.0 * answer.pvalue, *(each.adjusted for each in parts))
     both = replace(answer, pvalue_interval=None, exceedances=None, guarantee="asymptotic")
     return replace(both, pvalue=p, parts=tuple(parts), notes=(*answer.notes, note))
+
+
+# ------------------------------------------------------------------ errors of point forecasts
+
+FEWEST_ROWS = 50.0  #: Rows in effect, by the size of errors, from which on random signs are right.
+
+
+@options()
+class PointErrors(Null):
+    """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
+
+    With both ends of outcomes p is 1 over what a fixed bet wins (:mod:`caltest.statistics.points`), with
+    one end that of the side it bounds; each of two sides has half of the level. Else errors get random
+    signs, by cluster if there are any: about right where they are carried by 50 rows in effect,
+    (Σ V²)² / Σ V⁴, and 1 where they are not. Signs are exact where outcomes are known to be symmetric.
+
+    Assumption: rows, or clusters, are independent; without ends, no rare outcomes carry the mean.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> share = np.tile([0.2, 0.4], 50)
+    >>> caltest.test(caltest.predictive.Point(share + 0.2, low=0, high=1), share, rng=0).null
+    'point_errors'
+    """
+
+    name = "point_errors"
+    guarantee = "asymptotic"
+    requires = "errors of point forecasts"
+    resamples = True
+
+    @classmethod
+    def fits(cls, form: Any) -> bool:
+        """Fit statistics of points."""
+        return isinstance(getattr(form, "law", None), Point)
+
+    def answer(self, question: Question) -> Answer:
+        """Return the p-value."""
+        form, rows, side = cast("Any", question.form), question.rows, question.alternative
+        codes = np.arange(rows.n_samples) if rows.clusters is None else rows.clusters
+        ps = exact_pvalues(form, question.labels, Clusters.of(codes, rows.weights))
+        if (p := ps.get(side)) is not None:
+            return Answer(p, guarantee="exact")
+        columns = signed_columns(columns_of(form), question.labels, codes, rows.weights)
+        draws = draws_of_signs(int(codes.max()) + 1, question.n_resamples, question.seed)
+        values = table(columns, draws, question.workers)
+        signs: Any = dict.fromkeys(("greater", "less", side))
+        for each in signs:
+            signs[each] = ranked(values[1:, 0], float(values[0, 0]), each, form.resolution)
+        law = rows.law
+        found: Answer = signs[side]
+        exact = "exact" if law.symmetric else None  # type: ignore[attr-defined]
+        notes: tuple[str, ...] = ()
+        if not exact and (carried := carrying(form, question.labels, codes)) < FEWEST_ROWS:
+            few = f"Errors are carried by {carried:.0f} rows in effect, too few for random signs"
+            notes = (f"{few} ({FEWEST_ROWS:.0f} would do): only exact answers count.",)
+            signs = {name: replace(each, pvalue=1.0) for name, each in signs.items()}
+            found = replace(signs[side], pvalue_interval=None)
+        for own, other in (("less", "greater"), ("greater", "less")):
+            if side == "two-sided" and (p := ps.get(own)) is not None and not exact:
+                both = min(1.0, 2.0 * min(p, signs[other].pvalue))
+                found = replace(found, pvalue=both, pvalue_interval=None, exceedances=None)
+        return replace(found, statistic=question.observed, guarantee=exact, notes=notes)
+
+
+def carrying(form: Any, outcomes: Array, codes: Places) -> float:
+    """Return how many rows, or clusters, carry the errors of a form: (Σ S²)² / Σ S⁴."""
+    sums = np.bincount(codes, form.weights * form.law.errors(outcomes)) ** 2
+    return float(sums.sum()) ** 2 / max(float(sums @ sums), 1e-300)
+
+
+def exact_pvalues(form: Any, outcomes: Array, clusters: Clusters) -> dict[str, float]:
+    """Return the p-values of bets, by the alternative, that the ends of outcomes allow for."""
+    if not isinstance(form, ErrorForm):
+        return {}
+    over, under = form.wealths(outcomes, clusters)
+    names = ("greater", "less", "two-sided")
+    logs = dict(zip(names, (over, under, np.logaddexp(over, under) - np.log(2.0)), strict=True))
+    known = {"greater": form.law.high is not None, "less": form.law.low is not None}
+    known["two-sided"] = form.law.bounded
+    if form.kind == "path":
+        known = {"greater": form.law.bounded}
+    elif form.kind == "slope":
+        known = dict.fromkeys(names, form.law.bounded)
+    return {name: min(1.0, float(np.exp(-max(logs[name], 0.0)))) for name in names if known.get(name)}

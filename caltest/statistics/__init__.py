@@ -15,6 +15,7 @@ from caltest.statistics.ece import *
 from caltest.statistics.features import *
 from caltest.statistics.features import OfFeatures
 from caltest.statistics.omnibus import *
+from caltest.statistics.points import *
 from caltest.statistics.skce import *
 from caltest.statistics.table import TABLE
 from caltest.statistics.times import *

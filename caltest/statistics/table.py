@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from caltest.laws import Classes, GaussianPredictions, Pool, Pools, Predictive, Survival
+from caltest.laws import Classes, GaussianPredictions, Point, Pool, Pools, Predictive, Survival
 from caltest.pvalues import Alternative
 
 #: Alternatives of a statistic with a sign: both sides count unless one is asked for.
@@ -24,6 +24,7 @@ SIZE = "How large is the error?"
 WHERE = "Where is it wrong, when nobody has named the groups?"
 NUMBERS = "Are predicted distributions of numbers wrong?"
 TIMES = "Are predicted times wrong?"
+POINTS = "Are point forecasts wrong?"
 
 
 def row(
@@ -41,6 +42,7 @@ pit = partial(number, of_quantiles=True)
 feature = partial(event, laws=(Classes, Predictive))
 vector = partial(row, laws=(Pools,), alternatives=SIGNED)
 time = partial(row, laws=(Survival,), of_seen=True)
+point = partial(row, laws=(Point,))
 EVIDENCE = "evidence of its strongest component, −log of a tail probability"
 SKCE = "squared kernel calibration error"
 
@@ -167,5 +169,15 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         "median distance of predicted from observed risk at a time"),
     time("e90", TIMES, "nearest risks", "Kaplan–Meier less risk", "90% quantile", "Austin et al. 2020",
         "90% quantile of the distance of predicted from observed risk at a time"),
+    # of points
+    point("point_bias", POINTS, "everywhere", "error", "mean", "",
+        "mean error, forecast less outcome, above 0 where forecasts are too high", alternatives=SIGNED),
+    point("point_cumulative", POINTS, "order", "error", "maximum", "Denuit et al. 2021",
+        "largest mean of errors up to any forecast"),
+    point("point_slope", POINTS, "everywhere", "error", "slope", "Mincer and Zarnowitz 1969",
+        "slope of errors along the forecast, above 0 where forecasts lie too far apart",
+        alternatives=SIGNED),
+    point("point_kernel", POINTS, "kernel of the forecast", "error", "kernel ridge regression",
+        "Berrett and Wang 2022", "how well the forecast foretells errors"),
 )}
 # fmt: on

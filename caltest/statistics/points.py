@@ -1,0 +1,245 @@
+"""Statistics of point forecasts, of errors V(x, y) that are 0 on average; and bets against that.
+
+A law of outcomes is not stated, so none can be drawn. What is left are two things. *Signs*: the errors
+of every row, or cluster, are given random signs, right as rows become many, and exact where they are
+symmetric. *Bets*: where V cannot be below a, Π (1 + λ (V_i − m)) has a mean of 1 at most for every
+λ ≤ 1 / (m − a), if the mean of the V_i is m, whatever the rows are like one by one: an arithmetic mean
+is no smaller than a geometric one. The mean over a fixed grid of λ is read once, at the end; that it is
+above 1/α has a probability of α at most (Markov), in samples of any size.
+"""
+
+# ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+from scipy.stats import rankdata
+
+from caltest._parallel import ALONE, Workers
+from caltest._sums import Array, Places
+from caltest.clusters import Clusters
+from caltest.data import Rows
+from caltest.forms.base import ROUNDING, Labels
+from caltest.forms.features import RidgeForm, hat_features
+from caltest.forms.signs import HasSigns, Signed, signed_sums
+from caltest.laws import Point
+from caltest.statistics.base import Listed
+
+_STEPS = 200  # of the forecast, at which errors are added up
+_BETS = 20  # of these, at which bets are made
+_LEAST_BET = 4.0  # standard errors of a mean, about, that the smallest λ is for
+
+# ------------------------------------------------------------------ bets
+
+
+def _shares(count: int) -> Array:
+    """Return a grid of λ as shares of the largest: down to what is best against small errors."""
+    steps = max(int(np.ceil(np.log2(count**0.5 / _LEAST_BET))), 0)
+    return 2.0 ** -np.arange(steps + 1.0)
+
+
+def log_wealth(gains: Array, room: float) -> float:
+    """Return the logarithm of the mean over λ of Π (1 + λ gain), of gains (G,) above −room."""
+    if not room > 0.0:  # nothing can be lost
+        return np.inf if (gains > 0.0).any() else 0.0
+    if not np.isfinite(room):
+        return -np.inf
+    shares = _shares(len(gains))
+    with np.errstate(divide="ignore"):
+        each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
+    return float(logsumexp(each)) - float(np.log(len(each)))
+
+
+def least_mean(sums: Array, counts: Array, least: float, level: float) -> float:
+    """Return a lower limit of Σ E sums / Σ counts, missed with a probability of ``level`` at most.
+
+    ``sums`` are of what is independent, (G,), each at least ``least`` times its count.
+    """
+    estimate, most = float(sums.sum() / counts.sum()), float(counts.max())
+    scale = max(estimate - least, 0.0)
+    if not np.isfinite(least) or scale == 0.0:
+        return least
+
+    def against(mean: float) -> float:
+        return log_wealth(sums - counts * mean, most * (mean - least)) + float(np.log(level))
+
+    near = least + 1e-9 * scale
+    if against(near) <= 0.0:
+        return least
+    return float(brentq(against, near, estimate, xtol=1e-7 * scale, rtol=1e-12))
+
+
+# ------------------------------------------------------------------ forms
+
+Kind = Literal["mean", "path", "slope"]
+
+
+@dataclass(frozen=True, eq=False)
+class ErrorForm(HasSigns):
+    """T of sums Σ w h V, with directions h that depend on forecasts alone.
+
+    "mean": of all errors; "slope": along the forecast; "path": the largest sum up to any forecast.
+    """
+
+    law: Point
+    weights: Array
+    kind: Kind
+
+    effective, one_by_one = np.inf, True
+
+    @property
+    def resolution(self) -> float:
+        return ROUNDING * float(np.abs(self.law.values).max() or 1.0)
+
+    @cached_property
+    def _centred(self) -> Array:
+        x, w = self.law.values, self.weights
+        apart = x - float(w @ x / w.sum())
+        return np.asarray(apart / (np.abs(apart).max() or 1.0))
+
+    @cached_property
+    def steps(self) -> Places:
+        """The part of the forecasts that a row is in, (n,), from the lowest on; ties are together."""
+        ranks = rankdata(self.law.values, "max")
+        return np.unique(-(-ranks * _STEPS // len(ranks)), return_inverse=True)[1]
+
+    def _sums(self, errors: Array, clusters: Clusters) -> Any:
+        """Return the sums of every cluster, (G, K)."""
+        each, sums = self.weights * errors, clusters.sums
+        if self.kind == "path":
+            return clusters.sums_at(self.steps, each, int(self.steps.max()) + 1)
+        return sums(each * self._centred if self.kind == "slope" else each)[:, None]
+
+    def _finished(self, sums: Array) -> Array:
+        if self.kind == "path":
+            return np.asarray(np.abs(np.cumsum(sums, axis=1)).max(axis=1) / self.weights.sum())
+        if self.kind == "mean":
+            return np.asarray(sums[:, 0] / self.weights.sum())
+        apart = self.law.values - float(np.average(self.law.values, weights=self.weights))
+        scale = float(self.weights @ (apart * self._centred))
+        return sums[:, 0] / scale if scale > 0.0 else 0.0 * sums[:, 0]
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        alone = Clusters.of(np.zeros(len(self.weights), np.intp), self.weights)
+        sums = (self._sums(self.law.errors(y), alone) for y in labels)
+        return np.concatenate([self._finished(_dense(each)) for each in sums])
+
+    def signed(self, labels: Labels, clusters: Clusters) -> Signed:
+        sums = self._sums(self.law.errors(labels), clusters)
+        return signed_sums(sums, self._finished, self.kind == "path", self.resolution)
+
+    def wealths(self, outcomes: Array, clusters: Clusters) -> tuple[float, float]:
+        """Return logarithms of bets that forecasts are too high, and too low; −∞ without the end.
+
+        Of a path bets are against both sides at once, and the second is −∞.
+        """
+        directions = [np.ones(len(self.weights))]
+        if self.kind == "slope":
+            directions = [self._centred]
+        elif self.kind == "path":
+            marks = np.unique(np.linspace(0, self.steps.max(), _BETS).astype(np.intp))
+            directions = [1.0 * (self.steps <= mark) for mark in marks]
+        each = self.weights * self.law.errors(outcomes)
+        found = np.array(
+            [[self._wealth(s * h, each, clusters) for h in directions] for s in (1.0, -1.0)]
+        )
+        if self.kind == "path":
+            unknown = np.isneginf(found).any() and not self.law.bounded
+            return -np.inf if unknown else float(logsumexp(found)) - float(np.log(found.size)), -np.inf
+        return float(found[0, 0]), float(found[1, 0])
+
+    def _wealth(self, direction: Array, each: Array, clusters: Clusters) -> float:
+        least, most = self.law.ends
+        with np.errstate(invalid="ignore"):
+            worst = np.where(direction > 0.0, direction * least, direction * most)
+        worst = np.where(direction == 0.0, 0.0, worst) * self.weights
+        return log_wealth(clusters.sums(direction * each), float(-clusters.sums(worst).min()))
+
+
+def _dense(sums: Any) -> Array:
+    return np.asarray(sums.toarray() if hasattr(sums, "toarray") else sums)
+
+
+# ------------------------------------------------------------------ statistics
+
+
+class _OfPoints(Listed):
+    """A statistic of errors of point forecasts."""
+
+    kind: Kind
+
+    def given(self, predictions: Rows) -> ErrorForm:
+        """Fix the forecasts."""
+        return ErrorForm(predictions.law, predictions.weights, self.kind)  # type: ignore[arg-type]
+
+
+class PointBias(_OfPoints, row="point_bias"):
+    """Mean error of point forecasts, forecast less outcome: the mean of V, above 0 where too high.
+
+    Examples
+    --------
+    >>> import caltest
+    >>> caltest.estimate(caltest.predictive.Point([3.0, 5.0, 7.0]), [2.0, 5.0, 6.5], "point_bias")
+    0.5
+    """
+
+    kind = "mean"
+
+
+class PointCumulative(_OfPoints, row="point_cumulative"):
+    """Largest mean of errors up to any forecast: are forecasts right wherever they are equal?
+
+    Insurers call it auto-calibration (Denuit, Charpentier, Trufin 2021).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Point([1.0, 2.0, 3.0, 4.0])
+    >>> caltest.estimate(predicted, [0.0, 2.0, 3.0, 5.0], "point_cumulative")
+    0.25
+    """
+
+    kind = "path"
+
+
+class PointSlope(_OfPoints, row="point_slope"):
+    """Slope of errors along the forecast: 1 less the slope of outcomes on forecasts.
+
+    Above 0, forecasts lie too far apart (Mincer and Zarnowitz 1969).
+
+    Examples
+    --------
+    >>> import caltest
+    >>> predicted = caltest.predictive.Point([1.0, 2.0, 3.0])
+    >>> round(caltest.estimate(predicted, [1.5, 2.0, 2.5], "point_slope"), 3)
+    0.5
+    """
+
+    kind = "slope"
+
+
+class PointKernel(Listed, row="point_kernel"):
+    """How well kernel ridge regression on the forecast foretells errors, every row left out.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> x = np.linspace(0.0, 1.0, 300)
+    >>> y = x + np.sin(12.0 * x) + np.random.default_rng(0).normal(size=300)
+    >>> caltest.test(caltest.predictive.Point(x), y, "point_kernel", rng=0).pvalue
+    0.001
+    """
+
+    def given(self, predictions: Rows) -> RidgeForm:
+        """Fix the forecasts and the learner."""
+        law: Any = predictions.law
+        ranks = rankdata(law.values)
+        columns = ((ranks - ranks.mean()) / (ranks.std() or 1.0))[:, None]
+        usual = Listed.of_name["point_bias"]().given(predictions)
+        return RidgeForm.of(law, predictions.weights, usual, hat_features(columns, 1))
