@@ -24,7 +24,7 @@ def test_guarantee_is_what_ends_allow_for():
         found = caltest.test(Point(x + 4, **more), y, rng=0)
         assert (found.guarantee, found.pvalue < 0.05) == (guarantee, True)
     low = caltest.test(Point(x - 4, low=0), y, alternative="less", rng=0)
-    assert low.guarantee == "exact" and low.pvalue < 0.05
+    assert (low.guarantee, low.pvalue < 0.05) == ("exact", True)
 
 
 def test_a_median_is_a_quantile_forecast_of_one_level():

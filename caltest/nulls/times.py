@@ -16,7 +16,7 @@ from caltest._sums import Array, Places
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
 from caltest.laws import Point
-from caltest.nulls.base import Answer, ComponentAnswer, Null, Question, ranked
+from caltest.nulls.base import Answer, ComponentAnswer, Guarantee, Null, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import columns_of, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
@@ -144,7 +144,7 @@ FEWEST_ROWS = 50.0  #: Rows in effect, by the size of errors, from which on rand
 class PointErrors(Null):
     """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
 
-    With both ends of outcomes p is 1 over what a fixed bet wins (:mod:`caltest.statistics.points`), with
+    With both ends of outcomes p is 1 over what fixed bets win (:mod:`caltest.statistics.points`), with
     one end that of the side it bounds; each of two sides has half of the level. Else errors get random
     signs, by cluster if there are any: about right where they are carried by 50 rows in effect,
     (Σ V²)² / Σ V⁴, and 1 where they are not. Signs are exact where outcomes are known to be symmetric.
@@ -184,7 +184,7 @@ class PointErrors(Null):
             signs[each] = ranked(values[1:, 0], float(values[0, 0]), each, form.resolution)
         law = rows.law
         found: Answer = signs[side]
-        exact = "exact" if law.symmetric else None  # type: ignore[attr-defined]
+        exact: Guarantee | None = "exact" if law.symmetric else None  # type: ignore[attr-defined]
         notes: tuple[str, ...] = ()
         if not exact and (carried := carrying(form, question.labels, codes)) < FEWEST_ROWS:
             few = f"Errors are carried by {carried:.0f} rows in effect, too few for random signs"
