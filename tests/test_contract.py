@@ -40,8 +40,9 @@ def form_of(statistic, weights=None):
 
 
 FORMS = {statistic: form_of(statistic) for statistic in STATISTICS}
+OF_OTHER_LAWS = ("event_signs", "point_errors")
 #: Those of rows in clusters are in test_clusters.py.
-OF_ROWS = [null for null in NULLS if not NULLS[null].of_clusters and null != "event_signs"]
+OF_ROWS = [null for null in NULLS if not (NULLS[null].of_clusters or null in OF_OTHER_LAWS)]
 EVERY_PAIR = [(statistic, null) for statistic in STATISTICS for null in OF_ROWS]
 PAIRS = [(statistic, null) for statistic, null in EVERY_PAIR if NULLS[null].fits(FORMS[statistic])]
 #: For each null a statistic that it is fast for.
