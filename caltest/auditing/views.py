@@ -133,6 +133,24 @@ class Reliability:
     high: tuple[float, ...]
 
 
+@dataclass(frozen=True)
+class Isotonic:
+    """The mean outcome along the forecast, by isotonic regression of outcomes on point forecasts.
+
+    Attributes
+    ----------
+    at, mean
+        Up to some 200 forecasts, in increasing order, and the mean outcome there.
+    low, high
+        Where it lies, at all of these at once, with the audit's confidence; None where not known.
+    """
+
+    at: tuple[float, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...] | None = None
+    high: tuple[float, ...] | None = None
+
+
 class Sized:
     """What has a mean error with an interval: a view, a part of one, or what a group leaves of another.
 
@@ -495,7 +513,7 @@ class View(SizedRows):
     binned_error
         Mean absolute error over these tenths or fifths with its simultaneous interval: low, estimate,
         high. None without an event.
-    reliability, cumulative, histogram, pit
+    reliability, cumulative, histogram, pit, isotonic
         What is drawn; None where nothing is.
     exact
         Whether both intervals hold for any number of rows; else one of them is of t, which many
@@ -539,6 +557,7 @@ class View(SizedRows):
     cumulative: Cumulative | None = field(default=None, repr=False)
     histogram: Histogram | None = field(default=None, repr=False)
     pit: PitHistogram | None = field(default=None, repr=False)
+    isotonic: Isotonic | None = field(default=None, repr=False)
     events: Count | Any = None
     horizon: Horizon | None = None
     impossible: int | None = None
