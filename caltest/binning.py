@@ -490,9 +490,8 @@ class CountLaw:
 
     def limits(self, tail: float) -> tuple[int, int]:
         """Return the narrowest limits beyond which, on each side, lies at most ``tail``."""
-        low = int(np.searchsorted(self.below, tail, side="right"))
         high = len(self.above) - 1 - int(np.searchsorted(self.above[::-1], tail, side="right"))
-        return low, high
+        return int(np.searchsorted(self.below, tail, side="right")), high
 
     def coverage(self, tail: float) -> float:
         """Return the probability of the limits."""

@@ -238,9 +238,9 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
     found = []
     for own, (column, place) in enumerate(zip(block.columns, _summed_by(block.columns), strict=True)):
         form = cast("Sums", column.form)
-        shared = place != own  # with an earlier column
         outcomes = column.outcomes(labels, block.rows)
-        found.append(np.empty(0) if shared else form.scores.sums(outcomes, block.rows))
+        # Sums that an earlier column has too are added up there.
+        found.append(form.scores.sums(outcomes, block.rows) if place == own else np.empty(0))
     return tuple(found)
 
 

@@ -285,5 +285,5 @@ class _Block:
                 summed, sums = scores, scores.sums(labels)
             values[:, place] = cast("Sums", form).reduce(sums, cast("Sums", form).fixed)
         for each in self.by_class:
-            values[:, each.places] = each.of_labels(full)
+            values[:, [one.place for one in each.parts]] = each.of_labels(full)
         return values

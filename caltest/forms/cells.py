@@ -208,9 +208,8 @@ class BinnedSquares(HasMoments, Binned):
             quadratic = np.where(sizes > 0.0, share / (filled * self.total), 0.0)
             return quadratic, np.zeros_like(expected), 0.0
         effective = sizes**2 / np.where(squares > 0.0, squares, 1.0)
-        many = effective > _ALONE
         per_pair = np.zeros_like(sizes)
-        np.divide(share, sizes * (effective - 1.0) * self.total, out=per_pair, where=many)
+        np.divide(share, sizes * (effective - 1.0) * self.total, out=per_pair, where=effective > _ALONE)
         constant = float(per_pair @ (np.einsum("bk,bk->b", expected, expected) - sizes**2))
         return effective * per_pair, 2.0 * per_pair[:, None] * expected, constant
 

@@ -204,10 +204,9 @@ class Cells:
         """Return Σ_g S_g² and Σ_g S_g⁴ of what clusters add to every slice, (2, K)."""
         from caltest.loops import features as _loops
 
-        order = np.argsort(clusters.codes, kind="stable")
         ends = np.cumsum(np.bincount(clusters.codes, minlength=clusters.count))
         found = np.zeros((2, self.count))
-        given: Any = values, order, ends, *self._tables, found
+        given: Any = values, np.argsort(clusters.codes, kind="stable"), ends, *self._tables, found
         _loops.cluster_moments(*given)
         return found
 

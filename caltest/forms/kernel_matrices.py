@@ -66,9 +66,8 @@ class ComputedFeatures:
         """Return those of all rows, computed once."""
         alike = replace(self, by=np.ones(len(self.by)))
         parts = [alike.part(rows) for rows in blocks(len(self.by), ROWS)]
-        first = cast("RoundedFeatures", parts[0])
         pieces = np.concatenate([cast("RoundedFeatures", part).pieces for part in parts], axis=1)
-        return scaled_rows(replace(first, pieces=pieces), self.by)
+        return scaled_rows(replace(cast("RoundedFeatures", parts[0]), pieces=pieces), self.by)
 
 
 Summed: TypeAlias = Array | RoundedFeatures | ComputedFeatures

@@ -108,10 +108,9 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         if self._steps is not None:
             variances *= self._steps**2
         total = float(variances.sum())
-        scale = float(np.sqrt(total)) / self._total
         surprises = base.effective_surprises(variances, np.minimum(self._ordered, others))
         step = float(np.vdot(steps, np.sqrt(steps))) / total / self._total if total > 0.0 else 0.0
-        return base.BrownianLimit(self.functional, scale, surprises, step)
+        return base.BrownianLimit(self.functional, float(np.sqrt(total)) / self._total, surprises, step)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
         steps, ends = (self.weights * (labels - self.chances))[self._order], self._ends
@@ -315,13 +314,6 @@ class Intervals:
         """Which intervals hold rows, (L,): equal scores may leave some without."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 
-    @cached_property
-    def piece_of_rows(self) -> Positions:
-        """The piece of every row, (n,)."""
-        found = np.empty(len(self.order), dtype=np.intp)
-        found[self.order] = np.repeat(np.arange(len(self.edges) - 1), np.diff(self.edges))
-        return found
-
     def sums(self, pieces: NDArray[np.generic]) -> Iterator[tuple[slice, Array]]:
         """Yield the sums over intervals of (B, K, …) pieces, level by level: (B, length, …)."""
         running = np.zeros((len(pieces), len(self.edges), *pieces.shape[2:]))
@@ -349,8 +341,10 @@ class LargestError(OfOneEvent, Sums):
     @cached_property
     def scores(self) -> Steps:
         """Residuals of the event, by piece of the intervals."""
-        pieces = len(self.intervals.edges) - 1
-        return Steps.of_event(self.chances, self.weights, self.intervals.piece_of_rows, pieces)
+        order, edges = self.intervals.order, self.intervals.edges
+        piece = np.empty(len(order), dtype=np.intp)  # of every row
+        piece[order] = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+        return Steps.of_event(self.chances, self.weights, piece, len(edges) - 1)
 
     @property
     def even(self) -> bool:  # type: ignore[override]

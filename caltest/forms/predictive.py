@@ -490,9 +490,8 @@ class WavePairs(NumberForm):
         return np.stack([sum((part**2).sum(axis=1) for part in each) for each in every])
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        own = self.squares_of(labels, clusters).sum(axis=1)
         sums = self.waves.sums(labels)
-        sums[:, -1] = own
+        sums[:, -1] = self.squares_of(labels, clusters).sum(axis=1)
         return clusters.share_between * self.reduce(sums, self.fixed)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:

@@ -266,9 +266,8 @@ class Atoms(NamedTuple):
         order = np.argsort(own, kind="stable")  # the start of each before its steps
         own = own[order]
         starts = np.concatenate([np.zeros(count), quantiles[moves][places]])[order]
-        climbed = np.concatenate([np.zeros(count), steps[moves][places]])[order]
         first = np.flatnonzero(np.diff(own, prepend=-1))
-        total = np.cumsum(climbed)
+        total = np.cumsum(np.concatenate([np.zeros(count), steps[moves][places]])[order])
         values = total - np.repeat(total[first], np.diff(np.append(first, len(own))))
         ends = np.append(starts[1:], 1.0)
         ends[first[1:] - 1] = 1.0

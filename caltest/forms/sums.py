@@ -157,11 +157,6 @@ class EventColumns:
             by_rows.setdefault(id(each.rows), []).append(each)
         return tuple(cls(tuple(parts)) for parts in by_rows.values())
 
-    @property
-    def places(self) -> list[int]:
-        """Of their columns among all values."""
-        return [each.place for each in self.parts]
-
     def of_labels(self, full: Labels) -> Array:
         """Return (B, H) values for the full labels (B, n)."""
         from caltest.loops import rows as _loops

@@ -331,9 +331,8 @@ class Ensemble(Shaped):
         h = s ** (-1.0 / (d + 4)) if scott else positive("bandwidth", bandwidth)
         centred = self._points - self._points.mean(axis=1, keepdims=True)
         covariance = np.einsum("nsi,nsj->nij", centred, centred) / (s - 1)
-        least = np.linalg.eigvalsh(covariance)[:, 0]
         rounding = (_ROUNDING * np.abs(self._points).max(axis=(1, 2))) ** 2
-        for row in np.flatnonzero(least <= rounding)[:1]:
+        for row in np.flatnonzero(np.linalg.eigvalsh(covariance)[:, 0] <= rounding)[:1]:
             found = "do not vary" + (" in every direction" if d > 1 else "")
             text = f"the members of {{row}} {found}; give more members, or leave the row out."
             raise InputError(text, row=int(row))
@@ -396,7 +395,6 @@ class Ensemble(Shaped):
         from scipy.special import logsumexp
 
         n, s, d = self._points.shape
-        lead = outcomes.shape[: outcomes.ndim - len(self._shape)]
         flat = outcomes.reshape(-1, n, d)
         found = np.empty((len(flat), n))
         constant = np.log(s) + 0.5 * d * np.log(2.0 * np.pi) + self._kernel.log_scale
@@ -406,7 +404,7 @@ class Ensemble(Shaped):
             places = np.einsum("nij,bnj->bni", whitener, flat[:, rows])
             squares = ((places[:, :, None, :] - members) ** 2).sum(axis=3)
             found[:, rows] = logsumexp(-0.5 * squares, axis=2) - constant[rows]
-        return np.asarray(found.reshape(*lead, n))
+        return np.asarray(found.reshape(*outcomes.shape[: outcomes.ndim - len(self._shape)], n))
 
     def entropy(self) -> Array:
         """Return the integrated entropies."""

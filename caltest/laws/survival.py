@@ -537,16 +537,14 @@ class Survival(Shaped):
         if self.between_times:
             found.append(self.between_times)
         if self.steps and self.interpolation is None and self.horizon is None:
-            as_step = f"as at the next visit ({Argument('interpolation', 'step')})"
             came = "All events came at times of the curves, and are taken to come at no others"
-            found.append(f"{came}, {as_step}.")
+            found.append(f"{came}, as at the next visit ({Argument('interpolation', 'step')}).")
         if self.others:
             found.append(f"{self.others:,} events are of other causes: their rows are followed on.")
         if self.follow_up is not None:
             return tuple(found)
-        share = float(np.mean(np.signbit(self.seen)))
         assumed = "this assumes that they were so independently of the time, given the prediction"
-        found.append(f"{share:.0%} of rows are censored: {assumed}.")
+        found.append(f"{np.mean(np.signbit(self.seen)):.0%} of rows are censored: {assumed}.")
         late = int(np.sum(~np.signbit(self.seen) & (self.marked(self.seen) > self.last)))
         if late:
             beyond = f"{late:,} events came after the last time of their curves"

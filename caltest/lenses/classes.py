@@ -130,8 +130,7 @@ class Lens(ABC):
 
     def _refusing(self, kind: str, these: str, do: str) -> InputError:
         """Return the error for predictions that the lens is not for."""
-        found = f"the lens {quoted(self.label)} is for {kind}, and these are {these}"
-        return InputError(f"{found}; {do}.")
+        return InputError(f"the lens {quoted(self.label)} is for {kind}, and these are {these}; {do}.")
 
 
 # ------------------------------------------------------------------ lenses of classes

@@ -40,11 +40,10 @@ class NumberLens(Lens):
         classes = self._of_cells(law)
         lengths = np.diff(law.levels, prepend=0.0, append=1.0)
         probs = _tied(np.asarray(np.bincount(classes, lengths), np.float64), *law.levels)
-        cuts = np.flatnonzero(np.diff(classes))
         shown = predictions.shown_as(np.tile(probs, (law.n_samples, 1)), self._names)
         least, most = (partial(looked_up, table) for table in law.over_cells(classes))
         view = Reduction(shown, most, self.label, see_open=least)
-        return self._where(view, ~np.isnan(law.values[:, cuts]).any(axis=1))
+        return self._where(view, ~np.isnan(law.values[:, np.flatnonzero(np.diff(classes))]).any(axis=1))
 
     def _where(self, view: Reduction, stated: Any) -> Reduction:
         """Return a view of the rows alone that state what it looks at."""

@@ -567,6 +567,5 @@ def curve_inverse(times: Any, chances: Any, levels: Any, steps: bool, values: An
                 values[b, i] = times[own, first]
             else:
                 low = chances[i, first - 1]
-                share = (level - low) / (chances[i, first] - low)
                 step = times[own, first] - times[own, first - 1]
-                values[b, i] = times[own, first - 1] + share * step
+                values[b, i] = times[own, first - 1] + (level - low) / (chances[i, first] - low) * step

@@ -111,9 +111,8 @@ class FeatureRidge(OfFeatures, row="feature_ridge"):
 
     def given(self, predictions: Rows) -> RidgeForm:
         """Fix the predictions and the learner."""
-        usual, columns = self.usual(predictions), columns_of(predictions)
-        hat = hat_features(columns, len(_features(predictions).columns) + 1)
-        return RidgeForm.of(predictions.law, predictions.weights, usual, hat)
+        hat = hat_features(columns_of(predictions), len(_features(predictions).columns) + 1)
+        return RidgeForm.of(predictions.law, predictions.weights, self.usual(predictions), hat)
 
 
 @options(model=regressor, folds=Whole(2))

@@ -331,9 +331,8 @@ class MMCE(_SKCE, row="mmce"):
         """Fix the predictions: a quadratic form with its diagonal."""
         self.probability(predictions)
         whole = self.fitted(predictions)
-        half = changed(whole, kernel=0.5 * whole.kernel)
         terms = whole._terms(predictions)  # not the half of it: of two classes one pass does
-        bound = half._tail_bound(predictions, "mcdiarmid")
+        bound = changed(whole, kernel=0.5 * whole.kernel)._tail_bound(predictions, "mcdiarmid")
         return Pairwise(predictions.probs, terms, 0.5 * predictions.whole.total**-2.0, True, bound)
 
 

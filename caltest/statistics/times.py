@@ -204,9 +204,8 @@ def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None
     """
     early = np.sort(time[(event == 1) & (time <= horizon)])
     ordered = np.sort(time)
-    before = len(time) - np.searchsorted(ordered, early)  # rows at risk at each event
     ties = np.arange(len(early)) - np.searchsorted(early, early)
-    at_risk = (before - ties).astype(np.float64)
+    at_risk = (len(time) - np.searchsorted(ordered, early) - ties).astype(np.float64)  # at each event
     left = len(time) - float(np.searchsorted(ordered, horizon)) - float(np.sum(early == horizon))
     if (event == 2).any():
         order = np.lexsort((event == 0, time))
