@@ -23,7 +23,7 @@ from caltest.data.premises import functions_of_outcome, premises_of
 from caltest.data.rows import Extent, described, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
-from caltest.files import Stored, scan_arrays
+from caltest.files.batches import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
 from caltest.laws import Classes, Covered, Point, Predictive, Quantiles, Sets

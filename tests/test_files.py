@@ -17,7 +17,7 @@ import caltest
 from caltest.data import sample
 from caltest.exceptions import InputError
 from caltest.files import read, read_with_groups, scan
-from caltest.files.batches import StoredTable
+from caltest.files.formats import StoredTable
 
 PROBS = np.array([[0.5, 0.25, 0.25], [0.125, 0.75, 0.125], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
 LABELS = np.array([0, 1, 2, 2])

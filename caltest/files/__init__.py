@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from caltest.files.batches import Stored
-    from caltest.files.reading import read, read_with_groups, scan, scan_arrays
+    from caltest.files.batches import Stored, scan_arrays
+    from caltest.files.reading import read, read_with_groups, scan
 
 __all__ = ["Stored", "read", "read_with_groups", "scan", "scan_arrays"]
 
@@ -13,7 +13,7 @@ def __getattr__(name: str) -> Any:
     """Import on first use: where files are, and how they are written, is asked before any is read."""
     if name not in __all__:
         raise AttributeError(f"module 'caltest.files' has no attribute {name!r}")
-    from caltest.files import reading
+    from caltest.files import batches, reading
 
-    found = globals()[name] = getattr(reading, name)
+    found = globals()[name] = getattr(batches if name == "scan_arrays" else reading, name)
     return found

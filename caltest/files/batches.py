@@ -1,13 +1,15 @@
-"""Files that are read, and checked, a block of rows at a time: `Stored`."""
+"""Files that are read, and checked, a block of rows at a time: `Stored`; and arrays, NPY and NPZ."""
 
 from __future__ import annotations
 
+import re
+import zipfile
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from io import BufferedReader
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -15,23 +17,17 @@ from caltest._arguments import arguments
 from caltest._parallel import check_fits
 from caltest._sums import blocks
 from caltest._visible import quoted
-from caltest.alignment import bare
 from caltest.data import Sample, sample
-from caltest.data.containers import check_distinct, listed
-from caltest.data.labels import numbers_in
-from caltest.data.rows import Clustering, Extent, Weighing, check_some, checked_weights
+from caltest.data.containers import check_distinct, is_framed, listed, read_table, shape_of
+from caltest.data.rows import Clustering, Extent, Weighing
 from caltest.exceptions import Argument, InputError, Row
-from caltest.files import formats, paths
-from caltest.files.columns import Columns, Content, Roles, cells_in, check_held
-from caltest.files.formats import FORMATS, Format, Survey, Wanted
-from caltest.files.paths import Place
+from caltest.files.columns import COPIES, Content, Roles, cells_in, check_held, check_there, unread_note
+from caltest.files.paths import first_bytes, named, reading, size_of
 from caltest.sampling import ROWS
 
 NUMPY = "NumPy"
-_ORDER = Argument("columns", ...)
-_COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
-_COPIES = 2.0  # of the bytes of a table
-_BYTES_OF_A_CLUSTER = 250.0  # of its name, and its place among all
+_NPY, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
+_PROBS = ("probs", "probabilities", "p", "y_prob")
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,230 +121,8 @@ class Stored(ABC):
         InputError
             If they do not fit, or are wrong.
         """
-        with paths.named(self.name):
+        with named(self.name):
             return self.content().checked(rounding=rounding)
-
-
-# ------------------------------------------------------------------ tables
-
-
-@dataclass(frozen=True, eq=False)
-class StoredTable(Stored):
-    """A table in one file, or in several of one kind: what the first look at each of them found."""
-
-    files: tuple[Place, ...]
-    parts: tuple[str, ...]  # what messages call them; of one file nothing
-    format: Format
-    surveys: tuple[Survey, ...]
-    schema: Any  # of the columns that are read, in Arrow
-    columns: Columns
-
-    @property
-    def grain(self) -> int:
-        """Rows of the largest part of a file."""
-        return max(rows for survey in self.surveys for rows in survey.parts)
-
-    def row(self, number: int) -> Row:
-        """Return what messages call a row of all: of several files, one of its own."""
-        starts = np.cumsum([0, *(survey.rows for survey in self.surveys)])
-        part = int(np.searchsorted(starts[1:-1], number, "right"))
-        return Row(number - int(starts[part]), self.parts[part])
-
-    def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
-        """Read some columns of the rows from ``start`` on, a few thousand at a time."""
-        for path, name, survey in zip(self.files, self.parts, self.surveys, strict=True):
-            if start >= survey.rows:
-                start -= survey.rows
-                continue
-            ends = np.cumsum(survey.parts)
-            part = int(np.searchsorted(ends, start, "right"))
-            start -= int(ends[part]) - survey.parts[part]
-            with _opened(path, self.format, name) as file:
-                if paths.size_of(file) != survey.size:
-                    raise self._changed()
-                own = schema if self.format.is_text else _some(schema.names, survey.schema)
-                for batch in self.format.batches(file, survey, own, part):
-                    if start < batch.num_rows:
-                        yield formats.cast(batch, schema).slice(start)
-                    start = max(0, start - batch.num_rows)
-
-    def table(self, *names: str) -> Any:
-        """Read some columns of all rows, or all."""
-        import pyarrow as pa
-
-        schema = _some(names or self.schema.names, self.schema)
-        return pa.Table.from_batches(self.batches(schema), schema)
-
-    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        import pyarrow as pa
-
-        held: list[Any] = []
-        wanted = blocks(self.n_samples, ROWS)[first:last]
-        with paths.named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
-            for rows in wanted:
-                count = rows.stop - rows.start
-                while sum(each.num_rows for each in held) < count:
-                    if (batch := next(batches, None)) is None:
-                        raise self._changed()
-                    held.append(batch)
-                table = pa.Table.from_batches(held)
-                held = table.slice(count).to_batches()
-                yield table.slice(0, count)
-
-    def _check(self, block: Any) -> Sample:
-        return self.columns.content(block).checked_part(self.weighing, self.clustering)
-
-    def counted(self) -> StoredTable:
-        """Read weights and clusters once, if rows have some."""
-        roles, rows = self.columns.roles, 0
-        weighing = None if roles.weights is None else Weighing()
-        clustering = None if roles.clusters is None else Clustering()
-        names = [name for name in (roles.weights, roles.clusters) if name is not None]
-        for batch in self.batches(_some(names, self.schema)) if names else ():
-            weights = None
-            try:
-                if weighing is not None:
-                    weights = checked_weights(batch.column(0).to_pylist(), batch.num_rows)
-                    weighing.add(weights)
-                if clustering is not None:
-                    cells = cells_in(batch.column(len(names) - 1), names[-1])
-                    clustering.add(roles.clustered(cells), weights)
-                    what = f"the names of {len(clustering)} clusters"
-                    do = "cluster by what holds more rows, or test some of the clusters"
-                    check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)
-            except InputError as error:
-                raise error.moved(rows).placed(self.row) from error
-            rows += batch.num_rows
-        if weighing is not None:
-            check_some(weighing.largest)
-        clustering = None if clustering is None else clustering.counted()
-        return replace(self, weighing=weighing, clustering=clustering)
-
-    def content(self) -> Content:
-        """Read all rows, as they are."""
-        check_held(self.n_samples, len(self.schema.names))
-        size = _COPIES * sum(survey.nbytes for survey in self.surveys)
-        check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
-        table = self.table()
-        if table.num_rows != self.n_samples:
-            raise self._changed()
-        with paths.placed(self.row):
-            return self.columns.content(table, self.row)
-
-
-def _some(names: Iterable[str], schema: Any) -> Any:
-    """Return the schema of some columns."""
-    import pyarrow as pa
-
-    return pa.schema([schema.field(name) for name in names])
-
-
-def _surveyed(
-    path: Place, wanted: Wanted, *, whole: bool
-) -> tuple[str, int, tuple[Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]:
-    """Look at the files of a table, and return what a `StoredTable` says of these."""
-    files, kind = _files(path)
-    parts = paths.called_apart(files) if len(files) > 1 else ("",)
-    if whole and kind.is_text:
-        with _opened(files[0], kind, parts[0]) as file:
-            size = paths.size_of(file) * len(files)
-        what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
-        check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
-    surveys = []
-    for each, part in zip(files, parts, strict=True):
-        with _opened(each, kind, part) as file:
-            if (size := paths.size_of(file)) == 0:
-                raise InputError("the file is empty; write it again.")
-            surveys.append(replace(kind.look(file, wanted), size=size))
-    names = surveys[0].schema.names
-    for part, survey in zip(parts, surveys, strict=True):
-        if sorted(survey.schema.names) != sorted(names):
-            raise InputError(
-                f"{part} has the columns {listed(survey.schema.names)}, and the first "
-                f"file has {listed(names)}; give files with the same columns."
-            )
-    check_distinct(names)
-    if not (rows := sum(survey.rows for survey in surveys)):
-        raise InputError("there are no rows; write the file again.")
-    return paths.called(path), rows, tuple(files), parts, kind, tuple(surveys)
-
-
-def as_texts(path: Place) -> StoredTable:
-    """Open a table whose cells are all read as text; what is missing is null."""
-    import pyarrow as pa
-
-    found = _surveyed(path, lambda names: names[:1], whole=True)
-    names = found[-1][0].schema.names
-    check_held(found[1], len(names))
-    return StoredTable(*found, pa.schema([(name, pa.string()) for name in names]), Columns(Roles(None)))
-
-
-def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
-    """Open the files of a table, which is to be read as a whole or a block at a time."""
-    import pyarrow as pa
-
-    found = _surveyed(path, lambda names: Columns.of(roles, names).read, whole=whole)
-    *_, parts, kind, surveys = found
-    columns = Columns.of(roles, surveys[0].schema.names)
-    notes = [*columns.notes]
-    for part, survey in zip(parts, surveys, strict=True):
-        for name, row in survey.swallowed.items():
-            cell = f"cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows"
-            if name in columns.read:
-                do = "correct it, or take the line breaks out of the cell"
-                raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
-            notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
-    described = (*columns.roles.groups, *columns.roles.features)
-    raw = described if kind.is_text else ()
-    labels = {columns.label} - {*columns.numeric}
-    fields = dict.fromkeys(columns.read, pa.string())
-    for name in (name for name in fields if name not in raw):
-        kinds = [survey.schema.field(name).type for survey in surveys]
-        role = "group" if name in described else "label" if name in labels else "number"
-        own = formats.kind_of(kinds) if kind.is_text else formats.one_type(name, kinds, parts, role)
-        fields[name] = own
-    schema = pa.schema(list(fields.items()))
-    label = columns.label and schema.field(columns.label).type.to_pandas_dtype()
-    by_place = roles.columns is None and label and np.issubdtype(label, np.number)
-    for part, survey in zip(parts, surveys, strict=True) if by_place else ():
-        own = [name for name in survey.schema.names if name in columns.probs]
-        if own != [*columns.probs] and numbers_in(bare(own)[0]) is None:
-            raise InputError(
-                f"labels are numbers of columns, which are {listed(own)} in {part} and in {parts[0]} "
-                f"{listed(columns.probs)}; give labels as names, or one order, with {_ORDER}."
-            )
-    stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
-    with paths.placed(stored.row):
-        columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
-    return stored if whole else stored.counted()
-
-
-@contextmanager
-def _opened(path: Place, kind: Format, name: str) -> Iterator[BufferedReader]:
-    """Open one of the files; of several, it is named."""
-    naming = paths.named(name) if name else nullcontext()
-    with naming, paths.opened(path, kind.kind) as file:
-        yield file
-
-
-def _files(path: Place) -> tuple[list[Place], Format]:
-    """Return the files of a table in the order of their names, and their format."""
-    folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
-    found = paths.entries(path) if several else [path]
-    if not found and not folder:
-        raise InputError("no file matches this pattern; check it.")
-    suffixes = [each.suffix.lower() for each in found]
-    kind = next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)
-    if kind is None:
-        where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
-        advice = "give another" if several else "convert it, or read it with caltest.files.read"
-        known = f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files"
-        raise InputError(f"{known}, and {where}; {advice}.")
-    if others := [each.name for each in found if each.suffix.lower() not in kind.suffixes]:
-        holds = "the directory holds" if folder else "the pattern matches"
-        do = "give a directory of files of one kind and nothing else"
-        raise InputError(f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; {do}.")
-    return found, kind
 
 
 # ------------------------------------------------------------------ arrays
@@ -397,3 +171,152 @@ def _by_reference(array: Any) -> Any:
 
 def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.ndarray:
     return np.ndarray(shape, dtype, np.memmap(path, np.uint8, "r"), place, strides)
+
+
+def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
+    """Read a whole array of so many bytes, if it fits into memory."""
+    check_fits(COPIES * size, what, "save fewer rows in the file")
+    array = np.asarray(np.load(file, allow_pickle=False))
+    if array.dtype.kind == "U":
+        codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
+        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
+            raise ValueError("it holds text that is no Unicode")
+    return array
+
+
+def read_npz(file: BufferedReader, roles: Roles) -> Content:
+    """Read an archive of arrays."""
+    _check_kind(file, _ZIP, roles)
+    archive = zipfile.ZipFile(file)
+    names = [name.removesuffix(".npy") for name in archive.namelist()]
+    check_distinct(names, "arrays")
+    members = dict(zip(names, archive.infolist(), strict=True))
+
+    def array(name: str) -> np.ndarray:
+        what = f"the array {quoted(name)}"
+        with reading(f"{what} cannot be read"), archive.open(members[name]) as stream:
+            return _loaded(stream, members[name].file_size, what)
+
+    chosen = partial(_chosen_probs, logits=roles.logits)
+    keys = [] if roles.numbers else [roles.found(names, chosen), "classes"]
+    roles = roles.among([name for name in names if name not in keys])
+    keys = [*roles.numbers.names] if roles.numbers else keys[:1]
+    for key in keys:
+        check_there(key, names, "array", "")
+    others = [name for name in names if name not in (*keys, "classes")]
+    truth = roles.found_label(others, "array", [name for name in names if name not in keys])
+    probs: Any = {key: array(key) for key in keys}
+    rows = len(np.atleast_1d(probs[keys[0]]))
+    if roles.numbers is None:
+        probs = read_table(probs[keys[0]], "probs")
+        if "classes" in names:
+            classes, width = array("classes"), probs.n_columns
+            if classes.shape != (max(width, 2),):
+                found = f"classes has shape {shape_of(classes)} and probs has {width} columns"
+                raise InputError(f"{found}; give one name for every class.")
+            probs = replace(probs, names=tuple(map(str, classes.tolist())))
+            check_distinct(probs.names, "classes")
+    groups = {}
+    for name in dict.fromkeys((*roles.groups, *roles.features)):
+        if (values := array(name)).shape != (rows,):
+            found = f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows"
+            do = f"a group, or feature, needs one value per row, an array of shape ({rows},)"
+            raise InputError(f"{found}; {do}.")
+        groups[name] = cells_in(values, name)
+    apart = (truth, roles.weights, *groups)
+    notes = unread_note("arrays", [name for name in others if name not in apart])
+    labels, weights = (None if name is None else array(name) for name in (truth, roles.weights))
+    features = {name: groups[name] for name in roles.features}
+    return Content(roles, probs, labels, groups, notes, weights=weights, features=features)
+
+
+def read_npy(file: BufferedReader, roles: Roles) -> Content:
+    """Read a single array, a table with a column of labels."""
+    check_array(file, roles)
+    table = _loaded(file, size_of(file), "the array")
+    if roles.may_lack_labels:
+        return Content(roles, table, None, {})
+    label = column_of_labels(table.shape, roles)
+    return Content(roles, np.delete(table, label, axis=1), table[:, label], {})
+
+
+def check_array(file: BufferedReader, roles: Roles) -> None:
+    """Raise unless a file begins as a single array does, of which no columns are named."""
+    of = roles.numbers.names if roles.numbers else ()
+    given = (*roles.groups, *roles.features, roles.weights, *of)
+    if named := [name for name in given if name is not None]:
+        do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
+        raise InputError(f"an array has no names, so there is no column {quoted(named[0])}; {do}.")
+    _check_kind(file, _NPY, roles)
+
+
+def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
+    """Say which column of an array holds the labels."""
+    if len(shape) != 2 or shape[1] < 2:
+        raise InputError(
+            f"the array has shape {shape}, but must be a table of probabilities and one column of "
+            "labels; or save probs and labels in one .npz file."
+        )
+    width = shape[1]
+    if roles.label is None:
+        raise InputError(
+            f"the table has {width} columns without names; say which holds the labels, with "
+            f"{Argument('label', ...)}, for instance {Argument('label', -1)} for the last."
+        )
+    index = int(roles.label) if re.fullmatch(r"-?\d{1,18}", roles.label) else width
+    if not -width <= index < width:
+        one = f"the index of one of the {width} columns, from 0 to {width - 1}, or -1 for the last"
+        raise InputError(f"label is {quoted(roles.label)}, but must be {one}.")
+    return index % width
+
+
+def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
+    """Raise if the file begins as one of another kind does, or columns are named."""
+    first_bytes(file, own)
+    if roles.columns is not None and roles.numbers is None:
+        raise InputError("columns is for CSV and other tables with names; leave it out.")
+
+
+def _chosen_probs(names: Sequence[str], logits: bool) -> str:
+    """Return the name of the one array of an archive that holds the probabilities, or logits."""
+    of_logits = [name for name in names if "logit" in name.lower()]
+    likely = (logits and of_logits) or [name for name in names if name.lower() in _PROBS]
+    if len(likely) == 1:
+        return likely[0]
+    if likely:
+        what = "logits" if logits else "probabilities"
+        raise InputError(f"the arrays {listed(likely)} could all be the {what}; leave one in the file.")
+    if of_logits:
+        text = "the array {array} holds logits; give {logits}, and their softmax is taken."
+        raise InputError(text, array=quoted(of_logits[0]), logits=Argument("logits", True))
+    known = f"{', '.join(_PROBS[:-1])} or {_PROBS[-1]}"
+    found = f"no array is called {known}; the arrays are {listed(names)}"
+    raise InputError(f"{found}: save the probabilities as 'probs'.")
+
+
+def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
+    """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
+    probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
+    if len(probs) != len(labels):
+        do = "give one label for every row"
+        raise InputError(f"probs has {len(probs)} rows and labels has {len(labels)}; {do}.")
+    if len(probs) == 0:
+        raise InputError("probs is empty; give one row per sample.")
+    if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
+        sample(probs, labels, part=True, logits=logits)
+    return StoredArrays("probs", len(probs), probs, labels, logits=logits)
+
+
+def _as_array(data: Any, what: str) -> Any:
+    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
+
+    By names labels are matched to columns, and by an index rows are: what has either is refused, since
+    blocks of rows would lose them.
+    """
+    if is_framed(data):
+        found = f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays"
+        raise InputError(f"{found}; give it to {Argument('caltest.test')} as it is.")
+    in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
+    if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
+        return data
+    return read_table(data, what).values

@@ -1,8 +1,8 @@
-"""Formats: Parquet, Arrow, CSV, JSON lines, and arrays (NPY, NPZ).
+"""Tables: Parquet, Arrow, CSV and JSON lines, read whole or a block of rows at a time.
 
-A format of tables is two functions: one looks at a file once and says what it holds and in which parts;
-the other reads some of its columns from a part on, so that several processes may read one file. A new
-format is these two and a line in `FORMATS`.
+A format is two functions: one looks at a file once and says what it holds and in which parts; the other
+reads some of its columns from a part on, so that several processes may read one file. A new format is
+these two and a line in `FORMATS`.
 
 Text is read by pyarrow, a block of whole rows at a time. The first look at a file checks all of it,
 since the type of a column depends on all its cells, and keeps where blocks begin.
@@ -13,29 +13,41 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from io import BufferedReader
 from itertools import pairwise
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.json as pj
 
 from caltest._parallel import check_fits
-from caltest._sums import Places
+from caltest._sums import Places, blocks
 from caltest._visible import quoted
-from caltest.data.containers import check_distinct, listed, read_table, shape_of
-from caltest.exceptions import Argument, InputError
-from caltest.files.columns import COPIES, Content, Roles, cells_in, check_there, unread_note
-from caltest.files.paths import first_bytes, is_remote, reading, size_of
+from caltest.alignment import bare
+from caltest.data import Sample
+from caltest.data.containers import check_distinct, listed
+from caltest.data.labels import numbers_in
+from caltest.data.rows import Clustering, Weighing, check_some, checked_weights
+from caltest.exceptions import Argument, InputError, Row
+from caltest.files import paths
+from caltest.files.batches import Stored
+from caltest.files.columns import Columns, Content, Roles, cells_in, check_held
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
 
 #: Which of a table's columns are read: in text, the types of others are not looked for.
 Wanted: TypeAlias = Callable[[Sequence[str]], Collection[str]]
 
+_ORDER = Argument("columns", ...)
+_COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
+_COPIES = 2.0  # of the bytes of a table
+_BYTES_OF_A_CLUSTER = 250.0  # of its name, and its place among all
 _BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
 
 
@@ -69,8 +81,6 @@ class Format:
 
 def cast(batch: Any, schema: Any) -> Any:
     """Return a batch with these columns, of these types; what does not fit them raises."""
-    import pyarrow as pa
-
     batch.validate(full=True)
     pairs = zip([batch.column(name) for name in schema.names], schema.types, strict=True)
     return pa.record_batch([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
@@ -87,8 +97,6 @@ def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str)
     InputError
         If labels have none: numbers in one part and text, truth values or dates in another.
     """
-    import pyarrow as pa
-
     plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in kinds]
     known = {kind: part for kind, part in zip(plain, parts, strict=True) if kind != pa.null()}
     nested = any(pa.types.is_nested(kind) or pa.types.is_float16(kind) for kind in known)
@@ -111,7 +119,7 @@ def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str)
 def _look_at_parquet(file: BufferedReader, _: Wanted) -> Survey:
     import pyarrow.parquet as pq
 
-    first_bytes(file, b"PAR1")
+    paths.first_bytes(file, b"PAR1")
     with pq.ParquetFile(file) as parquet:
         found = parquet.metadata
         groups = [found.row_group(k) for k in range(found.num_row_groups)]
@@ -123,25 +131,21 @@ def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) 
     import pyarrow.parquet as pq
 
     # No bytes are read beforehand, as all of them would stay in memory; from afar many come at once.
-    size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if is_remote(file) else 2**16
+    size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if paths.is_remote(file) else 2**16
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
         yield from parquet.iter_batches(ROWS, groups, schema.names, use_threads=False)
 
 
 def _look_at_arrow(file: BufferedReader, _: Wanted) -> Survey:
-    import pyarrow as pa
-
-    first_bytes(file, b"ARROW1")
+    paths.first_bytes(file, b"ARROW1")
     with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=[0])) as arrow:
         parts = tuple(arrow.get_batch(k).num_rows for k in range(arrow.num_record_batches))
     with pa.ipc.open_file(file) as arrow:
-        return Survey(arrow.schema, parts, size_of(file))
+        return Survey(arrow.schema, parts, paths.size_of(file))
 
 
 def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
-    import pyarrow as pa
-
     with pa.ipc.open_file(file) as arrow:
         some = [arrow.schema.get_field_index(name) for name in schema.names]
     with pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=some)) as arrow:
@@ -178,7 +182,7 @@ class _Lines(NamedTuple):
 
 def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
     """Yield blocks of whole rows: a line break within quotes does not end a row of CSV."""
-    start, line, held = len(_MARK) if first_bytes(file).startswith(_MARK) else 0, 1, b""
+    start, line, held = len(_MARK) if paths.first_bytes(file).startswith(_MARK) else 0, 1, b""
     file.seek(start)
     while more := file.read(max(BLOCK, len(held))):
         held += more
@@ -211,9 +215,6 @@ def _read_text(
 
 def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
     """Go through all rows, a block at a time: a type is that of a whole column."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     names, kinds, swallowed = list[str](), dict[str, set[Any]](), dict[str, int]()
     parts, starts = list[int](), list[int]()
     for lines in _lines(file, quotes=True):
@@ -244,7 +245,11 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
         found, nan = _parsed(lines.text, names, as_text, some, lines), b"nan" in lines.text.lower()
         for name, seen in kinds.items():
             column = found.column(name)
-            is_nan = nan and pa.types.is_floating(column.type) and pc.any(pc.is_nan(column)).as_py()
+            is_nan = (
+                nan
+                and pa.types.is_floating(column.type)
+                and pa.compute.any(pa.compute.is_nan(column)).as_py()
+            )
             seen.add(pa.string() if is_nan else column.type)  # "nan" is text
         if several:
             for name, column in zip(names, found.columns, strict=True):
@@ -268,9 +273,6 @@ def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lin
 
     Only an empty cell is missing, as "NA" may be a class.
     """
-    import pyarrow as pa
-    import pyarrow.csv as pc
-
     wrong: list[Any] = []
 
     def handled(row: Any) -> str:
@@ -305,8 +307,6 @@ def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lin
 
 def kind_of(seen: Iterable[Any]) -> Any:
     """Return the type of a column from those of its blocks: text if no other holds all cells."""
-    import pyarrow as pa
-
     numbers, known = {pa.int64(), pa.float64()}, {*seen} - {pa.null()}
     if len(known) == 1 and known <= {*numbers, pa.bool_()}:
         return known.pop()
@@ -336,8 +336,6 @@ def _too_deep(text: bytes) -> Places:
 
 def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
     """Go through all objects: a type is that of a column in all of them, and dates stay text."""
-    import pyarrow as pa
-
     known: Any = None
     parts, starts = list[int](), list[int]()
     for lines in _lines(file):
@@ -367,9 +365,6 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
 
 def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) -> Any:
     """Read an object per line: with a schema, only what it names, and as it says."""
-    import pyarrow as pa
-    import pyarrow.json as pj
-
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
         return pj.read_json(pa.BufferReader(text), pj.ReadOptions(False, len(text) + 1), known)
@@ -385,133 +380,6 @@ def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) ->
         raise InputError(text_of + do, found=found, row=before + int(told[2])) from error
 
 
-# ------------------------------------------------------------------ arrays: NPY and NPZ
-
-MAGIC, _ZIP = b"\x93NUMPY", b"PK\x03\x04"
-_PROBS = ("probs", "probabilities", "p", "y_prob")
-
-
-def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
-    """Read a whole array of so many bytes, if it fits into memory."""
-    check_fits(COPIES * size, what, "save fewer rows in the file")
-    array = np.asarray(np.load(file, allow_pickle=False))
-    if array.dtype.kind == "U":
-        codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
-        if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
-            raise ValueError("it holds text that is no Unicode")
-    return array
-
-
-def read_npz(file: BufferedReader, roles: Roles) -> Content:
-    """Read an archive of arrays."""
-    _check_kind(file, _ZIP, roles)
-    archive = zipfile.ZipFile(file)
-    names = [name.removesuffix(".npy") for name in archive.namelist()]
-    check_distinct(names, "arrays")
-    members = dict(zip(names, archive.infolist(), strict=True))
-
-    def array(name: str) -> np.ndarray:
-        what = f"the array {quoted(name)}"
-        with reading(f"{what} cannot be read"), archive.open(members[name]) as stream:
-            return _loaded(stream, members[name].file_size, what)
-
-    chosen = partial(_chosen_probs, logits=roles.logits)
-    keys = [] if roles.numbers else [roles.found(names, chosen), "classes"]
-    roles = roles.among([name for name in names if name not in keys])
-    keys = [*roles.numbers.names] if roles.numbers else keys[:1]
-    for key in keys:
-        check_there(key, names, "array", "")
-    others = [name for name in names if name not in (*keys, "classes")]
-    truth = roles.found_label(others, "array", [name for name in names if name not in keys])
-    probs: Any = {key: array(key) for key in keys}
-    rows = len(np.atleast_1d(probs[keys[0]]))
-    if roles.numbers is None:
-        probs = read_table(probs[keys[0]], "probs")
-        if "classes" in names:
-            classes, width = array("classes"), probs.n_columns
-            if classes.shape != (max(width, 2),):
-                found = f"classes has shape {shape_of(classes)} and probs has {width} columns"
-                raise InputError(f"{found}; give one name for every class.")
-            probs = replace(probs, names=tuple(map(str, classes.tolist())))
-            check_distinct(probs.names, "classes")
-    groups = {}
-    for name in dict.fromkeys((*roles.groups, *roles.features)):
-        if (values := array(name)).shape != (rows,):
-            found = f"the array {quoted(name)} has shape {shape_of(values)}, and there are {rows} rows"
-            do = f"a group, or feature, needs one value per row, an array of shape ({rows},)"
-            raise InputError(f"{found}; {do}.")
-        groups[name] = cells_in(values, name)
-    apart = (truth, roles.weights, *groups)
-    notes = unread_note("arrays", [name for name in others if name not in apart])
-    labels, weights = (None if name is None else array(name) for name in (truth, roles.weights))
-    features = {name: groups[name] for name in roles.features}
-    return Content(roles, probs, labels, groups, notes, weights=weights, features=features)
-
-
-def read_npy(file: BufferedReader, roles: Roles) -> Content:
-    """Read a single array, a table with a column of labels."""
-    check_array(file, roles)
-    table = _loaded(file, size_of(file), "the array")
-    if roles.may_lack_labels:
-        return Content(roles, table, None, {})
-    label = column_of_labels(table.shape, roles)
-    return Content(roles, np.delete(table, label, axis=1), table[:, label], {})
-
-
-def check_array(file: BufferedReader, roles: Roles) -> None:
-    """Raise unless a file begins as a single array does, of which no columns are named."""
-    of = roles.numbers.names if roles.numbers else ()
-    given = (*roles.groups, *roles.features, roles.weights, *of)
-    if named := [name for name in given if name is not None]:
-        do = "save probs, labels and what belongs to the rows as CSV, Parquet or NPZ"
-        raise InputError(f"an array has no names, so there is no column {quoted(named[0])}; {do}.")
-    _check_kind(file, MAGIC, roles)
-
-
-def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
-    """Say which column of an array holds the labels."""
-    if len(shape) != 2 or shape[1] < 2:
-        raise InputError(
-            f"the array has shape {shape}, but must be a table of probabilities and one column of "
-            "labels; or save probs and labels in one .npz file."
-        )
-    width = shape[1]
-    if roles.label is None:
-        raise InputError(
-            f"the table has {width} columns without names; say which holds the labels, with "
-            f"{Argument('label', ...)}, for instance {Argument('label', -1)} for the last."
-        )
-    index = int(roles.label) if re.fullmatch(r"-?\d{1,18}", roles.label) else width
-    if not -width <= index < width:
-        one = f"the index of one of the {width} columns, from 0 to {width - 1}, or -1 for the last"
-        raise InputError(f"label is {quoted(roles.label)}, but must be {one}.")
-    return index % width
-
-
-def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
-    """Raise if the file begins as one of another kind does, or columns are named."""
-    first_bytes(file, own)
-    if roles.columns is not None and roles.numbers is None:
-        raise InputError("columns is for CSV and other tables with names; leave it out.")
-
-
-def _chosen_probs(names: Sequence[str], logits: bool) -> str:
-    """Return the name of the one array of an archive that holds the probabilities, or logits."""
-    of_logits = [name for name in names if "logit" in name.lower()]
-    likely = (logits and of_logits) or [name for name in names if name.lower() in _PROBS]
-    if len(likely) == 1:
-        return likely[0]
-    if likely:
-        what = "logits" if logits else "probabilities"
-        raise InputError(f"the arrays {listed(likely)} could all be the {what}; leave one in the file.")
-    if of_logits:
-        text = "the array {array} holds logits; give {logits}, and their softmax is taken."
-        raise InputError(text, array=quoted(of_logits[0]), logits=Argument("logits", True))
-    known = f"{', '.join(_PROBS[:-1])} or {_PROBS[-1]}"
-    found = f"no array is called {known}; the arrays are {listed(names)}"
-    raise InputError(f"{found}: save the probabilities as 'probs'.")
-
-
 PARQUET = Format("Parquet", (".parquet", ".pq"), _look_at_parquet, _read_parquet)
 ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_arrow)
 CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read_text, _parsed), is_text=True)
@@ -519,3 +387,215 @@ JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(
 
 #: By suffix, how a file is read.
 FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
+
+
+# ------------------------------------------------------------------ tables
+
+
+@dataclass(frozen=True, eq=False)
+class StoredTable(Stored):
+    """A table in one file, or in several of one kind: what the first look at each of them found."""
+
+    files: tuple[paths.Place, ...]
+    parts: tuple[str, ...]  # what messages call them; of one file nothing
+    format: Format
+    surveys: tuple[Survey, ...]
+    schema: Any  # of the columns that are read, in Arrow
+    columns: Columns
+
+    @property
+    def grain(self) -> int:
+        """Rows of the largest part of a file."""
+        return max(rows for survey in self.surveys for rows in survey.parts)
+
+    def row(self, number: int) -> Row:
+        """Return what messages call a row of all: of several files, one of its own."""
+        starts = np.cumsum([0, *(survey.rows for survey in self.surveys)])
+        part = int(np.searchsorted(starts[1:-1], number, "right"))
+        return Row(number - int(starts[part]), self.parts[part])
+
+    def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
+        """Read some columns of the rows from ``start`` on, a few thousand at a time."""
+        for path, name, survey in zip(self.files, self.parts, self.surveys, strict=True):
+            if start >= survey.rows:
+                start -= survey.rows
+                continue
+            ends = np.cumsum(survey.parts)
+            part = int(np.searchsorted(ends, start, "right"))
+            start -= int(ends[part]) - survey.parts[part]
+            with _opened(path, self.format, name) as file:
+                if paths.size_of(file) != survey.size:
+                    raise self._changed()
+                own = schema if self.format.is_text else _some(schema.names, survey.schema)
+                for batch in self.format.batches(file, survey, own, part):
+                    if start < batch.num_rows:
+                        yield cast(batch, schema).slice(start)
+                    start = max(0, start - batch.num_rows)
+
+    def table(self, *names: str) -> Any:
+        """Read some columns of all rows, or all."""
+        schema = _some(names or self.schema.names, self.schema)
+        return pa.Table.from_batches(self.batches(schema), schema)
+
+    def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
+        held: list[Any] = []
+        wanted = blocks(self.n_samples, ROWS)[first:last]
+        with paths.named(self.name), closing(self.batches(self.schema, wanted[0].start)) as batches:
+            for rows in wanted:
+                count = rows.stop - rows.start
+                while sum(each.num_rows for each in held) < count:
+                    if (batch := next(batches, None)) is None:
+                        raise self._changed()
+                    held.append(batch)
+                table = pa.Table.from_batches(held)
+                held = table.slice(count).to_batches()
+                yield table.slice(0, count)
+
+    def _check(self, block: Any) -> Sample:
+        return self.columns.content(block).checked_part(self.weighing, self.clustering)
+
+    def counted(self) -> StoredTable:
+        """Read weights and clusters once, if rows have some."""
+        roles, rows = self.columns.roles, 0
+        weighing = None if roles.weights is None else Weighing()
+        clustering = None if roles.clusters is None else Clustering()
+        names = [name for name in (roles.weights, roles.clusters) if name is not None]
+        for batch in self.batches(_some(names, self.schema)) if names else ():
+            weights = None
+            try:
+                if weighing is not None:
+                    weights = checked_weights(batch.column(0).to_pylist(), batch.num_rows)
+                    weighing.add(weights)
+                if clustering is not None:
+                    cells = cells_in(batch.column(len(names) - 1), names[-1])
+                    clustering.add(roles.clustered(cells), weights)
+                    what = f"the names of {len(clustering)} clusters"
+                    do = "cluster by what holds more rows, or test some of the clusters"
+                    check_fits(_BYTES_OF_A_CLUSTER * len(clustering), what, do)
+            except InputError as error:
+                raise error.moved(rows).placed(self.row) from error
+            rows += batch.num_rows
+        if weighing is not None:
+            check_some(weighing.largest)
+        clustering = None if clustering is None else clustering.counted()
+        return replace(self, weighing=weighing, clustering=clustering)
+
+    def content(self) -> Content:
+        """Read all rows, as they are."""
+        check_held(self.n_samples, len(self.schema.names))
+        size = _COPIES * sum(survey.nbytes for survey in self.surveys)
+        check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
+        table = self.table()
+        if table.num_rows != self.n_samples:
+            raise self._changed()
+        with paths.placed(self.row):
+            return self.columns.content(table, self.row)
+
+
+def _some(names: Iterable[str], schema: Any) -> Any:
+    """Return the schema of some columns."""
+    return pa.schema([schema.field(name) for name in names])
+
+
+def _surveyed(
+    path: paths.Place, wanted: Wanted, *, whole: bool
+) -> tuple[str, int, tuple[paths.Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]:
+    """Look at the files of a table, and return what a `StoredTable` says of these."""
+    files, kind = _files(path)
+    parts = paths.called_apart(files) if len(files) > 1 else ("",)
+    if whole and kind.is_text:
+        with _opened(files[0], kind, parts[0]) as file:
+            size = paths.size_of(file) * len(files)
+        what = f"a {kind.kind} file of {size / 1e6:.0f} MB"
+        check_fits(_COPIES_OF_TEXT * size, what, "take fewer rows, or Parquet")
+    surveys = []
+    for each, part in zip(files, parts, strict=True):
+        with _opened(each, kind, part) as file:
+            if (size := paths.size_of(file)) == 0:
+                raise InputError("the file is empty; write it again.")
+            surveys.append(replace(kind.look(file, wanted), size=size))
+    names = surveys[0].schema.names
+    for part, survey in zip(parts, surveys, strict=True):
+        if sorted(survey.schema.names) != sorted(names):
+            raise InputError(
+                f"{part} has the columns {listed(survey.schema.names)}, and the first "
+                f"file has {listed(names)}; give files with the same columns."
+            )
+    check_distinct(names)
+    if not (rows := sum(survey.rows for survey in surveys)):
+        raise InputError("there are no rows; write the file again.")
+    return paths.called(path), rows, tuple(files), parts, kind, tuple(surveys)
+
+
+def as_texts(path: paths.Place) -> StoredTable:
+    """Open a table whose cells are all read as text; what is missing is null."""
+    found = _surveyed(path, lambda names: names[:1], whole=True)
+    names = found[-1][0].schema.names
+    check_held(found[1], len(names))
+    return StoredTable(*found, pa.schema([(name, pa.string()) for name in names]), Columns(Roles(None)))
+
+
+def stored_table(path: paths.Place, roles: Roles, *, whole: bool) -> StoredTable:
+    """Open the files of a table, which is to be read as a whole or a block at a time."""
+    found = _surveyed(path, lambda names: Columns.of(roles, names).read, whole=whole)
+    *_, parts, kind, surveys = found
+    columns = Columns.of(roles, surveys[0].schema.names)
+    notes = [*columns.notes]
+    for part, survey in zip(parts, surveys, strict=True):
+        for name, row in survey.swallowed.items():
+            cell = f"cell of column {quoted(name)} at {Row(row, part)} seems to hold further rows"
+            if name in columns.read:
+                do = "correct it, or take the line breaks out of the cell"
+                raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
+            notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
+    described = (*columns.roles.groups, *columns.roles.features)
+    raw = described if kind.is_text else ()
+    labels = {columns.label} - {*columns.numeric}
+    fields = dict.fromkeys(columns.read, pa.string())
+    for name in (name for name in fields if name not in raw):
+        kinds = [survey.schema.field(name).type for survey in surveys]
+        role = "group" if name in described else "label" if name in labels else "number"
+        own = kind_of(kinds) if kind.is_text else one_type(name, kinds, parts, role)
+        fields[name] = own
+    schema = pa.schema(list(fields.items()))
+    label = columns.label and schema.field(columns.label).type.to_pandas_dtype()
+    by_place = roles.columns is None and label and np.issubdtype(label, np.number)
+    for part, survey in zip(parts, surveys, strict=True) if by_place else ():
+        own = [name for name in survey.schema.names if name in columns.probs]
+        if own != [*columns.probs] and numbers_in(bare(own)[0]) is None:
+            raise InputError(
+                f"labels are numbers of columns, which are {listed(own)} in {part} and in {parts[0]} "
+                f"{listed(columns.probs)}; give labels as names, or one order, with {_ORDER}."
+            )
+    stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
+    with paths.placed(stored.row):
+        columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())
+    return stored if whole else stored.counted()
+
+
+@contextmanager
+def _opened(path: paths.Place, kind: Format, name: str) -> Iterator[BufferedReader]:
+    """Open one of the files; of several, it is named."""
+    naming = paths.named(name) if name else nullcontext()
+    with naming, paths.opened(path, kind.kind) as file:
+        yield file
+
+
+def _files(path: paths.Place) -> tuple[list[paths.Place], Format]:
+    """Return the files of a table in the order of their names, and their format."""
+    folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
+    found = paths.entries(path) if several else [path]
+    if not found and not folder:
+        raise InputError("no file matches this pattern; check it.")
+    suffixes = [each.suffix.lower() for each in found]
+    kind = next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)
+    if kind is None:
+        where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
+        advice = "give another" if several else "convert it, or read it with caltest.files.read"
+        known = f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files"
+        raise InputError(f"{known}, and {where}; {advice}.")
+    if others := [each.name for each in found if each.suffix.lower() not in kind.suffixes]:
+        holds = "the directory holds" if folder else "the pattern matches"
+        do = "give a directory of files of one kind and nothing else"
+        raise InputError(f"besides {kind.suffixes[0][1:]} files {holds} {listed(others, 3)}; {do}.")
+    return found, kind

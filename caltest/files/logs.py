@@ -15,6 +15,7 @@ from itertools import chain
 from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import softmax
 
 from caltest._visible import attempt, quoted
@@ -63,8 +64,6 @@ def log_files(path: Any, roles: Roles) -> list[Place]:
 
 def read_logs(files: Sequence[Place], roles: Roles) -> Content:
     """Read the logs of one package as one table."""
-    import pyarrow as pa
-
     answers, places = list[dict[Any, Any]](), list[Row]()
     parts = paths.called_apart(files) if len(files) > 1 else ("",)
     for path, part in zip(files, parts, strict=True):

@@ -11,19 +11,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from caltest._arguments import arguments, flag, texts_by_name
 from caltest._arguments import path as path_of
 from caltest._arguments import paths as paths_of
 from caltest._visible import attempt, quoted
-from caltest.data import Rows, Sample, sample
-from caltest.data.containers import check_distinct, is_framed, listed, read_table
+from caltest.data import Rows, Sample
+from caltest.data.containers import check_distinct, listed
 from caltest.data.features import READ_WHOLE
 from caltest.exceptions import Argument, InputError, Phrase, Row
-from caltest.files import paths
-from caltest.files.batches import NUMPY, Stored, StoredArrays, as_texts, stored_table
+from caltest.files import batches, paths
+from caltest.files.batches import NUMPY, Stored, StoredArrays, check_array, column_of_labels
 from caltest.files.columns import Columns, Content, NumberColumns, Roles, check_there, chosen_label
-from caltest.files.formats import FORMATS, check_array, column_of_labels, read_npy, read_npz
+from caltest.files.formats import FORMATS, as_texts, stored_table
 from caltest.files.logs import log_files, read_logs
 from caltest.files.paths import Place
 from caltest.laws import Sets
@@ -32,7 +33,7 @@ from caltest.spelling import is_missing, is_number, spelled
 if TYPE_CHECKING:
     import pandas as pd
 
-_ARRAYS = {".npz": read_npz, ".npy": read_npy}
+_ARRAYS = {".npz": batches.read_npz, ".npy": batches.read_npy}
 
 
 @arguments(path=paths_of, where=texts_by_name, truth=path_of)
@@ -415,34 +416,6 @@ def _is_table(place: Place) -> bool:
     return False
 
 
-def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
-    """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
-    probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
-    if len(probs) != len(labels):
-        do = "give one label for every row"
-        raise InputError(f"probs has {len(probs)} rows and labels has {len(labels)}; {do}.")
-    if len(probs) == 0:
-        raise InputError("probs is empty; give one row per sample.")
-    if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
-        sample(probs, labels, part=True, logits=logits)
-    return StoredArrays("probs", len(probs), probs, labels, logits=logits)
-
-
-def _as_array(data: Any, what: str) -> Any:
-    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
-
-    By names labels are matched to columns, and by an index rows are: what has either is refused, since
-    blocks of rows would lose them.
-    """
-    if is_framed(data):
-        found = f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays"
-        raise InputError(f"{found}; give it to {Argument('caltest.test')} as it is.")
-    in_file = type(data).__module__.partition(".")[0] in ("h5py", "zarr")
-    if (in_file or isinstance(data, np.ndarray)) and data.ndim and not np.ma.isMaskedArray(data):
-        return data
-    return read_table(data, what).values
-
-
 # ------------------------------------------------------------------ forecast hubs (hubverse)
 
 # A long table has a row for every quantile, draw, threshold or category. The columns that are not about
@@ -477,8 +450,6 @@ _WRONG = {
 
 def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: Roles) -> Content:
     """Read forecasts of one target and output type, and what was observed of their tasks."""
-    import pyarrow as pa
-
     if roles.columns is not None:
         given = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
         raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=given)
