@@ -238,10 +238,14 @@ _distance = "give a difference of probabilities between 0 and 1, 0.02 for 2 poin
 SIDES = ("too_low", "too_high")
 
 
-def limit(name: str, value: object) -> float | dict[str, float | None]:
-    """Return the error that matters: a number above 0, or by side, None where none matters, or 0."""
+def limit(name: str, value: object, most: float = math.inf) -> float | dict[str, float | None]:
+    """Return the error that matters: a number above 0, or by side, None where none matters, or 0.
+
+    It is of probabilities if it is to be below 1.
+    """
+    advice = _distance if most == 1.0 else f"{_distance}; of point forecasts any number above 0"
     if not isinstance(value, Mapping):
-        return Number(0.0, 1.0, advice=_distance)(name, value)
+        return Number(0.0, most, advice=advice)(name, value)
     found = {side: value.get(side) for side in SIDES}
     given = [side for side, each in found.items() if each is not None]
     if not given or set(value) - set(found):
@@ -249,7 +253,7 @@ def limit(name: str, value: object) -> float | dict[str, float | None]:
         raise wrong(name, dict(value), do)
     ends = "()" if len(given) == 2 else "[)"
     for side in given:
-        found[side] = Number(0.0, 1.0, ends, _distance)(f"{name}[{side!r}]", found[side])
+        found[side] = Number(0.0, most, ends, advice)(f"{name}[{side!r}]", found[side])
     return found
 
 
@@ -267,7 +271,7 @@ def step(name: str, value: object) -> float:
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("alternative", "batch", "blocks", "command", "correction", "date"), _text),
     **dict.fromkeys(("guaranteed", "logits", "progress", "skip_missing"), flag),
-    **dict.fromkeys(("materiality_low", "materiality_high"), Number(0.0, 1.0, "[)", _distance)),
+    **dict.fromkeys(("materiality_low", "materiality_high"), Number(0.0, ends="[)", advice=_distance)),
     **dict.fromkeys(("min_rows", "rank"), positive_integer),
     "alpha": level,
     "audit": OneOf("caltest.auditing:Audit", "give what caltest.audit returns"),

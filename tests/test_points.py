@@ -53,3 +53,35 @@ def test_slope_is_one_less_that_of_outcomes():
 def test_what_is_no_forecast_is_refused(given, found):
     with pytest.raises(caltest.InputError, match=found):
         Point([1.0, 2.0, 3.0], **given)
+
+
+def test_an_audit_finds_the_group_in_units_of_the_outcome():
+    x, y = _shares(1200)
+    old = np.arange(1200) % 4 == 0
+    y = (y - 9 * old).clip(0, 100)
+    for more, exact in (({"low": 0, "high": 100}, True), ({"low": 0}, False), ({}, False)):
+        found = caltest.audit(
+            Point(x, **more), y, groups={"age": np.where(old, "old", "young")},
+            features={"old": old * 1, "z": x % 3}, materiality=2, unit="EUR", n_resamples=199, rng=0,
+        )  # fmt: skip
+        assert (found.verdict, found.functional, found.unit) == ("material", "mean", "EUR")
+        view = found.worst
+        assert (view.group.value, view.exact, view.direction) == ("old", exact, "over")
+        assert view.error == pytest.approx(np.mean(x[old] - y[old]))
+        assert found.slices[0].error == pytest.approx(view.error)
+    assert caltest.audit(Point(x), x + 0.1, materiality=50, rng=0).verdict != "within"
+
+
+def test_a_mean_is_within_a_limit_by_exact_ends_alone():
+    x, y = _shares(3000)
+    assert caltest.audit(Point(x, low=0, high=100), y, materiality=3, rng=0).verdict == "within"
+    one = caltest.audit(Point(x, low=0), y, materiality={"too_low": None, "too_high": 30}, rng=0)
+    assert one.verdict == "within"  # that outcomes are larger than they look is not asked
+
+
+def test_what_few_rows_carry_is_not_looked_at():
+    x, y = np.ones(200), np.zeros(200)
+    y[:3] = 60.0
+    with pytest.raises(caltest.InputError, match="3 rows in effect"):
+        caltest.audit(Point(x), y)
+    assert caltest.test(Point(x), y).pvalue == 1.0

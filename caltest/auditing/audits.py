@@ -29,6 +29,14 @@ from caltest.auditing.groups import (
 from caltest.auditing.limits import Limit
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
+from caltest.auditing.points import (
+    PointDesign,
+    SizesOfPoints,
+    answers_of_points,
+    as_clusters,
+    carried,
+)
+from caltest.auditing.points import named as named_by_bets
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, sensitivity
 from caltest.auditing.story import corrected
@@ -44,7 +52,7 @@ from caltest.data.premises import premises_of
 from caltest.data.rows import described, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
-from caltest.laws import Covered, Pools, Predictive, Survival
+from caltest.laws import Covered, Point, Pools, Predictive, Survival
 from caltest.lenses import Entry, Until
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
@@ -59,11 +67,11 @@ def _name(name: str, value: object) -> str:
     """Return the name of an event, or of a unit."""
     if isinstance(value, str) and value.strip():
         return value
-    example = {"event": "readmission", "time_unit": "days"}[name]
+    example = {"event": "readmission", "time_unit": "days", "unit": "EUR"}[name]
     raise InputError(argument=name, found=quoted(value), do=f"give its name, such as {example!r}")
 
 
-@arguments(event=_name, time_unit=_name)
+@arguments(event=_name, time_unit=_name, unit=_name)
 def audit(
     probs: object,
     labels: object,
@@ -76,6 +84,7 @@ def audit(
     materiality_ratio: float | None = None,
     event: str | None = None,
     time_unit: str | None = None,
+    unit: str | None = None,
     class_names: Sequence[str | int] | None = None,
     weights: object = None,
     clusters: object = None,
@@ -140,6 +149,8 @@ def audit(
     time_unit
         The unit of times until an event, such as "days": results then state a 365-day risk. Default
         None.
+    unit
+        Of point forecasts, what a unit of the outcome is called, such as "EUR". Default None: "units".
     class_names
         Names of the classes, in the order of the columns, as in :func:`caltest.test`; labels may
         be these names. Default None: the column names of ``probs``, if it has any.
@@ -297,7 +308,17 @@ def audit(
     (0.01, True, 'canonical')
     """
     given = dict(locals())
-    own = ("probs", "labels", "groups", "features", "event", "time_unit", "class_names", *_OF_ROWS)
+    own = (
+        "probs",
+        "labels",
+        "groups",
+        "features",
+        "event",
+        "time_unit",
+        "unit",
+        "class_names",
+        *_OF_ROWS,
+    )
     asked = {name: value for name, value in given.items() if name not in (*own, "learner")}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
@@ -340,7 +361,8 @@ def audit(
                 )
         groupings, apart = claimed(sets, groupings, more, options.min_rows)
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
-    if isinstance(law, Predictive) and law.dimension is None and levels:
+    of_points = isinstance(law, Point)
+    if isinstance(law, Predictive) and law.dimension is None and levels and not of_points:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))
     alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
     counted = [] if alike else ["weights"]
@@ -368,6 +390,9 @@ def audit(
     if (n_clusters := whole.rows.n_clusters) is not None:
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
     plan = make_plan(whole.rows, groupings, options, draws)
+    if of_points:
+        design = PointDesign(whole.rows.weights, whole.rows.clusters, guaranteed=guaranteed, law=law)
+        plan = carried(plan, whole)
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
         raise InputError(
             "of rows in clusters only means are tested within a tolerance, or what rounding explains; "
@@ -379,7 +404,8 @@ def audit(
     sides = sides if error is None else ["two-sided"] * len(sides)
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
-    check_resolution(sides, options.correction, level, draws, all_signs, factor)
+    if not (of_points and law.bounded):  # of which nothing is drawn
+        check_resolution(sides, options.correction, level, draws, all_signs, factor)
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
     forgiven |= censored and law.horizon is not None  # of which a time is not stated
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
@@ -388,7 +414,11 @@ def audit(
     with single_threaded_blas():
         scans = slices.searches(plan, options.seed)
         trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
-        if censored:
+        if of_points:
+            trial = replace(trial, rows=as_clusters(whole.rows))
+            found = answers_of_points(plan.hypotheses, rests, whole, options)
+            resolutions = np.zeros(len(found.values))
+        elif censored:
             n_slices = slices.count_of(scans)
             sizes: Any = SizesOfTimes.of_rows(whole.rows, plan.looks, rests, options, n_slices)
             found = answers_of_times([*sizes.risks.values()], plan.hypotheses, whole, options)
@@ -402,7 +432,8 @@ def audit(
         bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options) if plain else {}
         if not censored:
             n_slices = slices.count_of(scans)
-            sizes = Sizes.of(design, plan.looks, len(rests), level, options.limit, n_slices)
+            kind = SizesOfPoints if of_points else Sizes
+            sizes = kind.of(design, plan.looks, len(rests), level, options.limit, n_slices)
         least = None if censored else slices.at_least(scans, sizes, whole.labels, learner, options.seed)
         views = views_of(plan, whole.labels, found, bounded, sizes, zero)
         left = [
@@ -413,7 +444,9 @@ def audit(
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
         unclaimed, small = _unclaimed(whole, apart, options, sizes) if apart else ((), ())
         listed = []
-        if scans:
+        if scans and of_points and law.bounded:
+            listed = named_by_bets(scans, found, whole, level)
+        elif scans:
             listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
@@ -460,6 +493,8 @@ def audit(
         rows_in_all=in_all,
         sensitivity=sensitivity(plan, found, level) if p > level and design.plain else None,
         sampled=sampling_rates is not None,
+        functional=law.functional if of_points else None,
+        unit=unit or "",
         times=curves_of(whole, plan.looks, cause) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),
@@ -467,7 +502,7 @@ def audit(
     subject = audited.story.subject
     by_key = {each.key: look for look, each in {**views, **by_slice}.items()}
     look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
-    if of_times or sets is not None:
+    if of_times or of_points or sets is not None:
         return audited
     if not of_classes:
         look = look and by_key[corrected(audited.story).key]

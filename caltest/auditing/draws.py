@@ -22,7 +22,7 @@ from caltest._parallel import check_fits
 from caltest._sums import Array
 from caltest._visible import quoted
 from caltest.auditing.options import WESTFALL_YOUNG, Options
-from caltest.auditing.plan import EVENTS, MEAN, Hypothesis, Look, around, form_of
+from caltest.auditing.plan import BIAS, EVENTS, MEAN, Hypothesis, Look, around, form_of
 from caltest.auditing.views import Check
 from caltest.auditing.views import View as Seen
 from caltest.data import Sample
@@ -230,7 +230,7 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
 
     Like groups, they need ``min_rows`` rows.
     """
-    of_means = (MEAN, EVENTS)
+    of_means = (MEAN, EVENTS, BIAS)
     places = {h[0]: k for k, h in enumerate(hypotheses) if h[1] in of_means and h[0].event}
     variances = {}
     for look in places:

@@ -13,12 +13,13 @@ import numpy as np
 
 from caltest import lenses as registered
 from caltest._arguments import choose, has
+from caltest._arguments import limit as limit_of
 from caltest._parallel import ALONE, Workers
 from caltest._visible import quoted
 from caltest.auditing.limits import BOTH, Limit
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Side
-from caltest.laws import Covered, Law, Pools, Quantiles, Survival
+from caltest.laws import Covered, Law, Point, Pools, Quantiles, Survival
 from caltest.lenses import Entry, Lens, OfVectors, Pair, find_lens
 from caltest.nulls import MonteCarlo
 from caltest.pvalues import check_correction
@@ -186,8 +187,21 @@ class Options:
             least = Argument("materiality", {"too_low": 0.02}, shell="--materiality-low 0.02")
             do = f"give no lenses, no tolerance, and a limit of coverage that is too low: {least}"
             raise InputError(f"sets claim that at least so many rows are covered; {do}.")
+        if not isinstance(law, Point) and limit is not None:
+            limit_of("materiality", limit, 1.0)
         found = _lenses(lenses if law is None else _lenses_for(law, lenses, usual))
         found = {COVERAGE: None} if covered else found
+        if isinstance(law, Point):
+            if tolerance is not None or not usual:
+                do = "leave lenses, tolerance and rounding out"
+                raise InputError(
+                    f"of point forecasts errors of the {law.functional} are looked at; {do}."
+                )
+            if others.get("materiality_ratio") is not None and not (law.low or -1.0) >= 0.0:
+                raise InputError(
+                    "a ratio is of numbers that are not negative; give low = 0, or a limit in units."
+                )
+            found = {law.functional: None}
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:
             choose("lens among those asked for", name, found)

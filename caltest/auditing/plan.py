@@ -19,7 +19,7 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.forms import Form
 from caltest.forms.pairs import sums_of_others
-from caltest.laws import Classes
+from caltest.laws import Classes, Point
 from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
 from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
@@ -28,6 +28,11 @@ from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKC
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
 #: Of censored times until a horizon.
 EVENTS = find_statistic("events")
+#: Of point forecasts: of all rows these, of groups the first; the last one is about right.
+OF_POINTS = tuple(
+    map(find_statistic, ("point_bias", "point_cumulative", "point_slope", "point_kernel"))
+)
+BIAS = OF_POINTS[0]
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
 #: Of the whole distribution of a number by default.
@@ -62,6 +67,11 @@ class Scope:
     def censored(self) -> bool:
         """Whether it is of what was seen of censored times, with nothing completed."""
         return self.whole.law.seen is not None and isinstance(self.lens, Until)
+
+    @property
+    def of_points(self) -> bool:
+        """Whether a functional of outcomes is all that is stated."""
+        return isinstance(self.whole.law, Point)
 
     @cached_property
     def shown(self) -> Reduction:
@@ -106,6 +116,8 @@ class Scope:
     @cached_property
     def event(self) -> str | None:
         """What the one probability is of, as a clause; None where there is more than one."""
+        if self.of_points:
+            return f"the {self.label.replace(':', ' ')} of outcomes is as forecast"
         if self.first.n_classes != 2 and not self.censored:
             return None
         found = event(None if self.lens is None else self.label, self.first)
@@ -136,6 +148,8 @@ class Scope:
             return (EVENTS,)
         if self.label == COVERAGE:
             return (MEAN,) if asked is None else asked
+        if self.of_points and asked is None:
+            return OF_POINTS[:-1] if self.whole.law.bounded else OF_POINTS  # type: ignore[attr-defined]
         if asked is not None:
             fits = [each for each in asked if isinstance(self.first.law, each.laws)]
             return tuple(each for each in fits if self.event or each.default_lens is None)
@@ -163,6 +177,10 @@ class Scope:
         Outcomes may equal predicted quantiles: a side each then has its own event, and pairs have none.
         """
         kind, fewest = within(self.label)[1], max(options.min_rows, 2)
+        if self.of_points and self.whole.features is not None:
+            scan = FeatureScan(fewest, options.limit.only or "both")
+            apart = self.whole.law.bounded and self.whole.clusters is not None  # type: ignore[attr-defined]
+            return () if apart else (scan,)
         stated = kind in _SEARCHED or kind.startswith("until:")
         if self.whole.features is None or self.censored or not (self.whole.n_classes or stated):
             return ()
@@ -220,8 +238,9 @@ class Look:
         return self.scope.view(self.places)
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the probabilities of the event."""
-        return self.view().rows.probs[:, 1]
+        """Return the probabilities of the event, or forecasts."""
+        law: Any = self.scope.whole.law
+        return law.values[self.where] if self.scope.of_points else self.view().rows.probs[:, 1]
 
     def sample(self, labels: NDArray[Any]) -> Sample:
         """Return predictions and observed labels."""
@@ -339,6 +358,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             return ()
         statistics = scope.statistics(options)
         default = options.statistics[scope.asked] is None
+        statistics = statistics[:1] if scope.of_points and look.group and default else statistics
         if look.n_rows > MOST_FOR_KERNEL and default and OF_VECTOR in statistics:
             statistics = tuple(each for each in statistics if each != OF_VECTOR)
             reason = "its time and memory grow with the rows; name it among the statistics to have it"
@@ -395,7 +415,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     if seen := law.seen is not None:
         _check_times(whole, options)
     for name, lens in options.lenses.items():
-        if lens is None and numbers:
+        if lens is None and numbers and not isinstance(law, Point):
             wrong = f"the lens {name!r} is for classes, and these are {whole.law.about}"
             raise InputError(f"{wrong}; give {DISTRIBUTION!r}, or leave it out.")
         if seen and name == DISTRIBUTION and law.horizon is not None:

@@ -35,6 +35,7 @@ OF_MODEL = " (of the model)"  # after their names, where a column of the user ha
 _TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 
 _BY_FEATURES = {"feature_scan", "feature_ridge"}
+MEANS = ("citl", "point_bias")  #: Statistics whose check is of a mean.
 
 Audit: TypeAlias = Any  #: :class:`caltest.Audit`, whose module imports this one.
 Steps: TypeAlias = Iterable[Step]
@@ -191,7 +192,7 @@ def explains_zeros(audit: Audit, view: View) -> bool:
 
 def finds_mean(audit: Audit, view: View) -> bool:
     """Say whether the check of a view's mean found an error, though its joint interval may hold 0."""
-    return any(check.statistic == "citl" and check.view.key == view.key for check in audit.found)
+    return any(check.statistic in MEANS and check.view.key == view.key for check in audit.found)
 
 
 def tends(audit: Audit, view: View) -> list[str]:
@@ -219,7 +220,8 @@ def _without_direction(audit: Audit) -> Finding | None:
     if audit.tolerance is not None and views:
         view: Any = max(views, key=lambda view: (view.rows, abs(view.error or 0.0)))
         return Finding("average" if finds_mean(audit, view) else "some", view)
-    means = [view for view in views if finds_mean(audit, view)] if audit.n_classes == 2 else []
+    of_means = audit.n_classes == 2 or audit.functional
+    means = [view for view in views if finds_mean(audit, view)] if of_means else []
     shaped = [view for view in views if view.shape]
     counts = [view for view in views if view.events is not None]
     counts.sort(key=lambda view: -view.events.proved)

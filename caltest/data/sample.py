@@ -569,7 +569,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     if isinstance(met, Covered) and met.of.beta is not None and rows.clusters is not None:
         text = "{argument} is the law of independent rows, and these are in clusters; leave one out."
         raise InputError(text, argument="calibration_rows")
-    doubts = shared_members(met)
+    doubts = (*met.doubts, *shared_members(met))
     rows = replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked)))
     check_weights(rows, checked)
     return Sample(rows, checked, doubts)

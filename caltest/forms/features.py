@@ -337,7 +337,8 @@ class ScanForm(ResidualForm):
         found, (law, w, _) = cls(*given, cells, side), given
         deviations = w * np.sqrt(found.variances)
         variance = cells.sums(found.variances[None])[0]
-        keep, effective = variance > _LEAST_VARIANCE, np.full(cells.count, np.inf)
+        keep = (variance > _LEAST_VARIANCE) | isinstance(law, Point)  # of which none is stated
+        effective = np.full(cells.count, np.inf)
         if clusters is not None:
             # In effect so many clusters with the event, and without, if rows of one share everything.
             second, fourth = cells.moments(deviations, Clusters.of(clusters, w))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from caltest._arguments import real_array
 from caltest._sums import Mask, Places, blocks
 from caltest._visible import quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Premise
 from caltest.sampling import DRAWS, ROWS, generator
 
 Array: TypeAlias = NDArray[np.float64]
@@ -59,6 +59,8 @@ class Law(ABC):
     given: Any = None
     #: Which errors the claim forbids: "at least" forbids predictions that are too high.
     sides: tuple[Any, ...] = ("under", "over")
+    #: What answers suppose of outcomes, which no data can show.
+    doubts: tuple[Premise, ...] = ()
     #: What was observed before it was completed, (n,); None where nothing had to be.
     seen: Any = None
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from caltest._arguments import Number, arguments, flag
 from caltest._visible import attempt, quoted
-from caltest.exceptions import InputError
+from caltest.exceptions import InputError, Premise
 from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array, Law, Outcomes
 from caltest.laws.quantiles import Quantiles
@@ -163,27 +163,25 @@ class Point(Shaped):
         with np.errstate(invalid="ignore"):
             return self.errors(high), self.errors(low)
 
+    @property
+    def doubts(self) -> tuple[Premise, ...]:  # type: ignore[override]
+        """Say what no test of such forecasts can do."""
+        if self.bounded or self.symmetric or self.of_quantile:
+            return ()
+        rare = f"outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry the mean"
+        seen = f"Answers suppose that {rare}, which no test can show"
+        if self.low is not None or self.high is not None:
+            seen += f"; that forecasts are too {'high' if self.high is not None else 'low'} is exact"
+        return (
+            Premise(
+                "tails of outcomes", seen, "give the ends of outcomes, low and high, if there are any"
+            ),
+        )
+
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say what no test of such forecasts can do, and what beats them."""
-        found = []
-        if not (self.bounded or self.symmetric):
-            known = (
-                "one side of the error is"
-                if (self.low is None) != (self.high is None)
-                else "errors are"
-            )
-            found = [
-                f"Where outcomes can lie is not known on both sides: {known} about right, and supposes "
-                f"that outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry the mean, "
-                "which no test can show."
-            ]
-        if (
-            self.low == 0.0
-            and bool((outcomes == np.rint(outcomes)).all())
-            and outcomes.max(initial=0) > 1
-        ):
-            law = "a distribution, such as scipy.stats.poisson(rate * exposure)"
-            found.append(
-                f"Outcomes are whole numbers: where their law is known, {law}, is tested exactly."
-            )
-        return tuple(found)
+        """Say what beats a mean, where outcomes look like counts."""
+        counts = self.low == 0.0 and bool((outcomes == np.rint(outcomes)).all())
+        if not counts or outcomes.max(initial=0.0) <= 1.0:
+            return ()
+        law = "a distribution, such as scipy.stats.poisson(rate * exposure)"
+        return (f"Outcomes are whole numbers: where their law is known, {law}, is tested exactly.",)

@@ -38,7 +38,7 @@ _LEAST_BET = 4.0  # standard errors of a mean, about, that the smallest λ is fo
 # ------------------------------------------------------------------ bets
 
 
-def _shares(count: int) -> Array:
+def shares_of_bets(count: int) -> Array:
     """Return a grid of λ as shares of the largest: down to what is best against small errors."""
     steps = max(int(np.ceil(np.log2(count**0.5 / _LEAST_BET))), 0)
     return 2.0 ** -np.arange(steps + 1.0)
@@ -50,7 +50,7 @@ def log_wealth(gains: Array, room: float) -> float:
         return np.inf if (gains > 0.0).any() else 0.0
     if not np.isfinite(room):
         return -np.inf
-    shares = _shares(len(gains))
+    shares = shares_of_bets(len(gains))
     with np.errstate(divide="ignore"):
         each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
     return float(logsumexp(each)) - float(np.log(len(each)))

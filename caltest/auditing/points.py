@@ -1,0 +1,310 @@
+"""An audit of point forecasts of means and expectiles: errors in units of the outcome.
+
+No law of outcomes is stated. Where their ends are known, p-values and intervals of mean errors rest on
+bets, and are exact (:mod:`caltest.statistics.points`); else on random signs of rows or clusters, and on
+t: about right, and only where 50 rows carry the errors in effect. What rests on t alone shows no error
+to be within a limit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, stdtrit
+
+from caltest._sums import Array
+from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
+from caltest.auditing.limits import Limit
+from caltest.auditing.options import Options
+from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
+from caltest.auditing.sizes import Design, Sizes, binned_error
+from caltest.auditing.slices import Named, Search
+from caltest.auditing.views import Skipped, View
+from caltest.clusters import Clusters
+from caltest.data import Rows, Sample
+from caltest.exceptions import InputError
+from caltest.nulls.times import FEWEST_ROWS, carrying
+from caltest.pvalues import Alternative
+from caltest.resampling import draws_of_signs, signed_columns, table
+from caltest.statistics.points import ErrorForm, least_mean, shares_of_bets
+
+_POWER = 0.84  # standard errors by which an estimate may be off with a probability of 80%
+_MOST_NAMED = 1000  # slices
+_LARGEST = 700.0  # of logarithms of evidence
+
+# ------------------------------------------------------------------ sizes
+
+
+@dataclass(frozen=True, eq=False)
+class PointDesign(Design):
+    """How rows count, and what is known of their outcomes."""
+
+    law: Any = None
+
+    @property
+    def plain(self) -> bool:
+        """Whether outcomes are events: never."""
+        return False
+
+    def at(self, rows: NDArray[np.intp] | None) -> Self:
+        """Return that of some rows."""
+        found = super().at(rows)
+        return found if rows is None else replace(found, law=self.law.take(rows))
+
+    def of_look(self, look: Look) -> Self:
+        """Return that of the rows of a look."""
+        return self.at(look.places)
+
+    def _sums(self, outcomes: Array) -> tuple[Array, Array]:
+        """Return the errors of rows, or clusters, and what these count."""
+        return self.sums(self.weights * self.law.errors(outcomes)), self.sums(self.weights)
+
+    def exact_ends(self, outcomes: Array, level: float) -> tuple[float, float]:
+        """Return the interval of the mean error that ends of outcomes allow for."""
+        (sums, counts), (least, most) = self._sums(outcomes), self.law.ends
+        low = least_mean(sums, counts, float(least.min()), level)
+        return low, -least_mean(-sums, counts, float(-most.max()), level)
+
+    def interval(
+        self, chances: Array, labels: NDArray[Any], level: float, by_t: bool = False
+    ) -> tuple[float, float, float, float]:
+        """Return mean forecast and outcome, and the interval of the error: an end is exact, or of t."""
+        sums, counts = self._sums(labels)
+        error, observed = float(sums.sum() / counts.sum()), float(self.weights @ labels / counts.sum())
+        low, high = self.exact_ends(labels, level)
+        if not self.guaranteed and not self.law.bounded:
+            squares = (sums - error * counts) ** 2
+            carried = float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300)
+            half = math.inf
+            if carried >= FEWEST_ROWS:
+                more = len(sums) / (len(sums) - 1.0)
+                scale = math.sqrt(more * float(squares.sum())) / float(counts.sum())
+                half = float(stdtrit(carried - 1.0, 1.0 - level)) * scale
+            low = error - half if math.isinf(low) else low
+            high = error + half if math.isinf(high) else high
+        return observed + error, observed, low, high
+
+
+class SizesOfPoints(Sizes):
+    """Sizes in units of the outcome, of views and of what groups leave."""
+
+    design: PointDesign
+
+    def of_mean(
+        self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
+    ) -> dict[str, Any]:
+        """Return the mean error with both intervals; only exact ones show it inside the limit."""
+        design, outcomes = self.design.of_look(look), labels[look.where]
+        levels = level or self.family.of_view, self.own_level
+        joint, own = (design.interval(look.scores(), outcomes, each) for each in levels)
+        mean, observed = own[:2]
+        inside = self.limit.place(mean, *design.exact_ends(outcomes, self.own_level)) == "inside"
+        facts = {"predicted": mean, "observed": observed, "exact": design.law.bounded}
+        facts |= dict(zip(("low", "high"), self._cut(*joint[2:]), strict=True))
+        facts |= dict(zip(("own_low", "own_high"), own[2:], strict=True))
+        return facts | {"inside": inside if self.limit else None, "could_miss": None}
+
+    def _cut(self, low: float, high: float) -> tuple[float, float]:
+        """Return an interval without the end of a side that does not matter."""
+        only = self.limit.only
+        return -math.inf if only == "under" else low, math.inf if only == "over" else high
+
+    def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
+        """Return sizes of a view and of its parts."""
+        given = look.scores(), labels[look.where], self.cuts[look], self.design.of_look(look)
+        parts = self.family.parts(*given, Limit())
+        ends = (self._cut(each.low, each.high) for each in parts)
+        parts = tuple(replace(x, low=a, high=b) for x, (a, b) in zip(parts, ends, strict=True))
+        return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": binned_error(parts)}
+
+    def with_rows_needed(
+        self, views: dict[Look, View], left: list[Any], rests: Sequence[Subtraction], labels: Any
+    ) -> tuple[dict[Look, View], list[Any], int | None]:
+        """Say how many rows would show a mean to be inside, by the length of its interval now."""
+        every, in_all = [*views.values(), *left], list[float]()
+        looks = [*views, *(each.remaining for each in rests)]
+        self.settling(looks, every, [k for k, each in enumerate(every) if each.inside is False], labels)
+        for each in every:
+            if each.inside is False:
+                in_all.append((each.rows_needed or math.inf) * len(labels) / each.rows)
+        most = max(in_all, default=0.0)
+        found = dict(zip(views, every, strict=False)), every[len(views) :]
+        return *found, math.ceil(most) if 0.0 < most < math.inf else None
+
+    def settling(
+        self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
+    ) -> list[Any]:
+        """Write into those that are held how many rows would settle them, were they calibrated."""
+        for k in held:
+            design, each = self.design.of_look(looks[k]), found[k]
+            low, high = design.exact_ends(labels[looks[k].where], self.own_level)
+            least, most = self.limit.allowed(each.predicted)
+            rooms = (
+                (each.predicted - least, high - each.error),
+                (most - each.predicted, each.error - low),
+            )
+            times = [
+                length / room if room > 0.0 else math.inf for room, length in rooms if length > 0.0
+            ]
+            rows = each.rows * (max(times, default=math.inf) * (1.0 + _POWER / 4.0)) ** 2
+            needed = math.ceil(rows) if rows < 2.0**40 else None
+            found[k] = replace(each, rows_needed=needed, clusters_needed=design.clusters_in(needed))
+        return []
+
+    def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
+        """Return what was skipped: nothing is shown of it."""
+        every = plan.skipped.items()
+        return tuple(replace(x, inside=False) if looks and self.limit else x for x, looks in every)
+
+    def notes(self, looks: Sequence[Look]) -> list[str]:
+        """Return what is to be said of the rows."""
+        return [*looks[0].scope.whole.notes]
+
+
+def as_clusters(rows: Rows) -> Rows:
+    """Return rows in clusters: every row is one, unless there are some."""
+    return rows if rows.clusters is not None else replace(rows, clusters=np.arange(rows.n_samples))
+
+
+def carried(plan: Plan, whole: Sample) -> Plan:
+    """Leave out what few rows carry, of which without ends nothing is known.
+
+    Raises
+    ------
+    InputError
+        If these are all rows.
+    """
+    law: Any = whole.rows.law
+    if law.symmetric or not (law.low is law.high is None):
+        return plan
+    codes: Any = as_clusters(whole.rows).clusters
+    few = dict[Look, float]()
+    for look in plan.looks:
+        form = ErrorForm(law.take(look.where), whole.rows.weights[look.where], "mean")
+        count = carrying(form, whole.labels[look.where], codes[look.where])
+        few |= {look: count} if count < FEWEST_ROWS else {}
+    if plan.looks[0] in few:
+        found = f"errors are carried by {few[plan.looks[0]]:.0f} rows in effect, and {FEWEST_ROWS:.0f}"
+        do = "give low and high, the ends of outcomes, if these are known, or more rows"
+        raise InputError(f"{found} are needed where the ends of outcomes are not known; {do}.")
+    said = {look: f"{count:.0f} rows in effect carry its errors" for look, count in few.items()}
+    skipped = {Skipped(look.group.words, look.n_rows, why): [look] for look, why in said.items()}  # type: ignore[union-attr]
+    return plan._replace(
+        looks=tuple(look for look in plan.looks if look not in few),
+        hypotheses=tuple(each for each in plan.hypotheses if each[0] not in few),
+        skipped=plan.skipped | skipped,
+    )
+
+
+# ------------------------------------------------------------------ p-values
+
+
+def closed(logs: Array, others: Array | None = None) -> Array:
+    """Return adjusted evidence of e-values, as logarithms, whatever their dependence.
+
+    A mean of e-values is one (Vovk and Wang 2021): of every set of hypotheses that holds one of these,
+    the mean is to be large. ``others`` are those that it is taken with; default: each other.
+    """
+    own = np.exp(np.clip(logs, -_LARGEST, _LARGEST))
+    beside = np.sort(own if others is None else np.exp(np.clip(others, -_LARGEST, _LARGEST)))
+    sums, sizes = np.append(0.0, np.cumsum(beside)), np.arange(1.0, len(beside) + 2.0)
+    last = np.searchsorted(beside, own) + 1  # larger ones only add
+    sets = zip(own.tolist(), last.tolist(), strict=True)
+    return np.log([((each + sums[:end]) / sizes[:end]).min() for each, end in sets])
+
+
+def _pvalues(logs: Array) -> Array:
+    return np.asarray(np.exp(-logs.clip(min=0.0)))
+
+
+def _wealth(form: Any, outcomes: Array, codes: Any) -> float:
+    """Return the evidence of a statistic against both sides, or that of a scan: the mean of slices."""
+    if isinstance(form, ErrorForm):
+        over, under = form.wealths(outcomes, Clusters.of(codes, form.weights))
+        return over if form.kind == "path" else float(np.logaddexp(over, under) - math.log(2.0))
+    every = slice_wealths(form, outcomes)
+    return float(logsumexp(every) - math.log(len(every)))
+
+
+def slice_wealths(form: Any, outcomes: Array) -> Array:
+    """Return the evidence of bets on every slice of independent rows, (K,), of the sides that count."""
+    (least, most), w = form.law.ends, form.weights
+    errors, logs = w * form.law.errors(outcomes), list[Array]()
+    for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
+        if form.side in (0, -sign) and room > 0.0:  # errors above 0 are outcomes that are too rare
+            bets = np.log1p(0.5 * shares_of_bets(len(w))[:, None] * sign * errors / room)
+            logs.append(logsumexp(form.cells.sums(bets), axis=0) - math.log(len(bets)))
+    return np.asarray(logsumexp(logs, axis=0) - math.log(len(logs)))
+
+
+def answers_of_points(
+    hypotheses: Sequence[Hypothesis], rests: Sequence[Subtraction], whole: Sample, options: Options
+) -> Answers:
+    """Return p-values of all views, and of what groups leave, each alone and jointly."""
+    every = [*hypotheses, *((each.remaining, BIAS) for each in rests)]
+    law: Any = whole.rows.law
+    columns = columns_of_looks(every, options.seed)
+    codes: Any = as_clusters(whole.rows).clusters
+    own = [
+        (x.form, whole.labels[look.where], codes[look.where])
+        for x, (look, _) in zip(columns, every, strict=True)
+    ]
+    if law.bounded:
+        logs = np.array([_wealth(*each) for each in own])
+        values = [form.value(outcomes) for form, outcomes, _ in own]
+        return _exact(np.array(values), logs)
+    signed = signed_columns(columns, whole.labels, codes, whole.rows.weights)
+    drawn = table(
+        signed, draws_of_signs(int(codes.max()) + 1, options.n_resamples, options.seed), options.workers
+    )
+    one, known = law.symmetric or law.low is law.high is None, "less" if law.high is None else "greater"
+    sides: list[Alternative] = [each.alternatives[0] for _, each in every]
+    if not one:
+        other: Alternative = "greater" if known == "less" else "less"
+        sides = [other if each == BIAS else side for side, (_, each) in zip(sides, every, strict=True)]
+    resolutions = np.array([column.form.resolution for column in signed])
+    found = answers(drawn, resolutions, sides, options.correction, options.alpha)
+    if one:
+        return found
+    # Bets on the side of the end, and signs on all others, have half of the level each.
+    few = np.array([carrying(*each) < FEWEST_ROWS for each in own])
+    wealths = [
+        form.wealths(y, Clusters.of(at, form.weights))
+        if isinstance(form, ErrorForm) and each == BIAS
+        else (-np.inf, -np.inf)
+        for (form, y, at), (_, each) in zip(own, every, strict=True)
+    ]
+    logs = np.array(wealths)[:, int(known == "less")].clip(-_LARGEST, _LARGEST)
+    exact = _exact(found.values, logs)
+    p = np.minimum(np.where(few, 1.0, found.pvalues), exact.pvalues)
+    joint = np.minimum(np.where(few, 1.0, found.adjusted), exact.adjusted)
+    p, joint = (np.minimum(2.0 * each, 1.0) for each in (p, joint))
+    ends = tuple((each, each) for each in p.tolist())
+    return found._replace(
+        pvalues=p, intervals=ends, adjusted=np.maximum(joint, p), evidence=-np.log(p), largest=None
+    )
+
+
+def _exact(values: Array, logs: Array) -> Answers:
+    """Return the answers of bets."""
+    ps, joint = _pvalues(logs), _pvalues(closed(logs))
+    alone = tuple((p, p) for p in ps.tolist())
+    return Answers(values, ps, alone, np.maximum(joint, ps), None, logs, None)
+
+
+def named(scans: Sequence[Search], found: Answers, whole: Sample, alpha: float) -> list[Named]:
+    """Name slices by bets: a set of slices counts as one among all other checks."""
+    listed = list[Named]()
+    for scan in scans:
+        logs, form = slice_wealths(scan.form, whole.labels), scan.form
+        adjusted = _pvalues(closed(closed(logs), np.delete(found.evidence, scan.place)))
+        errors = form.cells.sums((form.weights * form.law.errors(whole.labels))[None])[0]
+        roots = -np.sign(errors) * np.sqrt(2.0 * logs.clip(min=0.0))
+        those = np.flatnonzero(adjusted <= alpha).tolist()
+        listed += [Named(scan, k, float(roots[k]), float(adjusted[k])) for k in those]
+    return sorted(listed, key=lambda each: -abs(each.root))[:_MOST_NAMED]
