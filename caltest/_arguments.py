@@ -299,15 +299,12 @@ KINDS: dict[str, Kind] = {
 }
 
 
-def real_array(name: str, value: object, advice: str = "give numbers") -> NDArray[np.float64]:
+def real_array(name: str, value: Any, advice: str = "give numbers") -> NDArray[np.float64]:
     """Return an array of real numbers in float64; what is none, or is too large, is refused."""
     import numpy as np
 
     check_unmasked(name, value)
-    given: Any = value
-    found: NDArray[np.float64] | None = attempt(
-        lambda: None if np.iscomplexobj(given) else np.asarray(given, dtype=np.float64)
-    )
+    found = attempt(lambda: None if np.iscomplexobj(value) else np.asarray(value, dtype=np.float64))
     if found is None:
         raise wrong(name, value, advice)
     return found

@@ -233,7 +233,7 @@ def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
     return None
 
 
-def stated_numbers(names: Sequence[str]) -> list[float]:
+def stated_numbers(names: Sequence[str], *, counted: bool = True) -> list[float]:
     """Return the numbers at the ends of names, if all have one behind the same letters; else none.
 
     >>> stated_numbers(["p5", "p50"]), stated_numbers(["surv_365.0", "surv_730.0", "surv_b"])
@@ -242,7 +242,8 @@ def stated_numbers(names: Sequence[str]) -> list[float]:
     ends = [re.fullmatch(r"(.*?)(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(\D*)", name) for name in names]
     found = [end for end in ends if end]
     alike = len(found) == len(names) and len({(end[1], end[3]) for end in found}) == 1
-    return [float(end[2]) for end in found] if alike else []
+    numbers = [float(end[2]) for end in found] if alike else []
+    return numbers if counted or not are_counted(names) else []
 
 
 def are_counted(names: Sequence[str]) -> bool:

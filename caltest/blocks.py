@@ -49,6 +49,9 @@ class Block(NamedTuple):
 #: The sums of a block, of every column.
 OfBlock: TypeAlias = Callable[[Block], tuple[Any, ...]]
 
+#: Reads blocks from a first to a last one.
+Samples: TypeAlias = Callable[[int, int], Iterator[Sample]]
+
 
 @dataclass(frozen=True, eq=False)
 class Held:
@@ -77,7 +80,7 @@ class Held:
 class Read:
     """Rows that are read a run of blocks at a time, by whoever takes the run."""
 
-    samples: Callable[[int, int], Iterator[Sample]]  #: Reads blocks from a first to a last one.
+    samples: Samples
     n_samples: int  #: Number of rows n.
     grain: int  #: Rows of the largest part: what precedes rows in their part is read too.
     seed: int
@@ -275,9 +278,7 @@ def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
 # ------------------------------------------------------------------ a sample of stored rows
 
 
-def subsample_of(
-    samples: Callable[[int, int], Iterator[Sample]], n_samples: int, grain: int, workers: Workers
-) -> Rows:
+def subsample_of(samples: Samples, n_samples: int, grain: int, workers: Workers) -> Rows:
     """Read all rows once, and return those that `subsample` takes of them."""
     places = subsample(n_samples)
     order = np.argsort(places)
@@ -286,9 +287,7 @@ def subsample_of(
     return replace(found.take(np.argsort(order)), places=None)
 
 
-def _rows_at(
-    samples: Callable[[int, int], Iterator[Sample]], places: Places, first: int, last: int
-) -> Rows:
+def _rows_at(samples: Samples, places: Places, first: int, last: int) -> Rows:
     found = []
     for number, sample in enumerate(samples(first, last), start=first):
         start, stop = np.searchsorted(places, [number * ROWS, (number + 1) * ROWS])

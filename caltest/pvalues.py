@@ -24,7 +24,10 @@ Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 TIE_TOLERANCE = 1e-10
 
 
-def exceeds(draws: NDArray[np.float64], observed: Any, resolution: float = 0.0) -> NDArray[np.bool_]:
+Array = NDArray[np.float64]
+
+
+def exceeds(draws: Array, observed: Any, resolution: float = 0.0) -> NDArray[np.bool_]:
     """Say which draws (B, …) are at least as large as ``observed`` (…), ties counted for the null.
 
     Values that differ by no more than ``resolution``, or by rounding, are tied.
@@ -37,9 +40,7 @@ def exceeds(draws: NDArray[np.float64], observed: Any, resolution: float = 0.0) 
     return np.asarray(~(draws < observed - TIE_TOLERANCE * scale - resolution))
 
 
-def count(
-    draws: NDArray[np.float64], observed: float, alternative: Alternative, resolution: float = 0.0
-) -> int:
+def count(draws: Array, observed: float, alternative: Alternative, resolution: float = 0.0) -> int:
     """Count the draws at least as extreme as ``observed``; of two sides, the side with fewer.
 
     Examples
@@ -107,8 +108,6 @@ def combine_sides(greater: float, less: float, alternative: Alternative) -> floa
 # No validity depends on this: whatever is computed alike from the observed labels and from the draws
 # can be ranked among the draws. Only power does.
 
-
-Array = NDArray[np.float64]
 
 _SYMMETRIC = 1e-6  # less skewness is none
 # More says that the statistic depends on few unlikely labels, where no curve fits; the largest skewness

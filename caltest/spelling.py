@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
 from numbers import Number
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 from unicodedata import category, normalize
 
 import numpy as np
@@ -26,15 +26,13 @@ _COUNTED = re.compile(
 )
 _LONGEST = 40  # digits of a whole number
 _TIME = re.compile(
-    r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?| UTC)?", re.A | re.I
+    r"(?ai)(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d(?::?\d\d)?| UTC)?"
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?: .+)?")
 _UTC = ("Z", "z", "+00:00", "+0000", " UTC")
 # Cyrillic and Greek letters, as they look where they are capital; dashes; 0 and o, 1 and l and i.
 _TAKEN_FOR = str.maketrans(
-    "авсеһіјкмнорѕтухѵαβεζηικμνορτυχı‐‑–—−’‘oli",
-    "abceh1jkmh0pstyxvabezh1kmn0ptyx1-----''011",
-    "\u0307",
+    "авсеһіјкмнорѕтухѵαβεζηικμνορτυχı‐‑–—−’‘oli", "abceh1jkmh0pstyxvabezh1kmn0ptyx1-----''011", "\u0307"
 )
 _NAMES = 1000  # different values, of which more are numbers of something rather than names
 
@@ -129,7 +127,11 @@ def moment_of(text: str | None) -> np.datetime64 | None:
 _BOOLEANS = ((False,), (True,))
 
 
-def different(cells: Sequence[Any], what: str) -> tuple[NDArray[np.intp], np.ndarray]:
+#: A number for every row, and the cells that the numbers stand for.
+Different: TypeAlias = tuple[NDArray[np.intp], np.ndarray]
+
+
+def different(cells: Sequence[Any], what: str) -> Different:
     """Return a number for every row, and the cells, as they are written, that the numbers stand for.
 
     What is missing stands last. ``what`` is the name of the argument.
@@ -171,11 +173,7 @@ class Spelled(NamedTuple):
 
 
 def column_of(
-    cells: Sequence[Any],
-    what: str,
-    kind: str,
-    needed: str = "",
-    read: tuple[NDArray[np.intp], np.ndarray] | None = None,
+    cells: Sequence[Any], what: str, kind: str, needed: str = "", read: Different | None = None
 ) -> Spelled:
     """Read the values of a column.
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -20,6 +20,7 @@ from caltest.exceptions import InputError
 from caltest.spelling import NAMELESS, is_missing
 
 Read = TypeVar("Read", bound=Sized)
+Reader: TypeAlias = Callable[[Any, str], Read]
 
 EMPTY = "(empty)"  #: How a column is called whose name is nothing.
 #: What is said of a file that was opened and not read.
@@ -343,12 +344,7 @@ def entries_of(column: Any, what: str) -> list[Any]:
 
 
 def columns_of(
-    given: Any,
-    what: str,
-    only: str,
-    n_rows: int,
-    read: Callable[[Any, str], Read],
-    beside: Mapping[str, object],
+    given: Any, what: str, only: str, n_rows: int, read: Reader[Read], beside: Mapping[str, object]
 ) -> dict[str, Read]:
     """Return columns that describe the rows, by name, as ``read`` reads each of them.
 

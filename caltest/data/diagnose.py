@@ -113,18 +113,16 @@ class Suspect:
     @property
     def are_numbers(self) -> bool:
         """Whether outcomes are no classes, so that these seem to predict numbers."""
-        p, y = self.values, self.labels
+        p, y, m = self.values, self.labels, self.values.shape[1]
         if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all() or np.isin(p, y).all():
             return False
-        off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (p.shape[1] > 1))
+        off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (m > 1))
         known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
         whole = (known == np.round(known)).all()
-        few = len(known) <= 2 * p.shape[1] + 2 or np.median(p) > known[-1]
+        few = len(known) <= 2 * m + 2 or np.median(p) > known[-1]
         # Three classes or more have a column each; ratings are forecast by one number, between them.
-        few &= (
-            p.shape[1] > 1 or len(known) < 3 or np.mean(abs(p - p.clip(*known[[0, -1]])) > 0.5) > 0.05
-        )
-        return bool(off.mean() >= (0.5 if whole and p.shape[1] > 1 else 0.1) and not (whole and few))
+        few &= m > 1 or len(known) < 3 or np.mean(abs(p - p.clip(*known[[0, -1]])) > 0.5) > 0.05
+        return bool(off.mean() >= (0.5 if whole and m > 1 else 0.1) and not (whole and few))
 
     @property
     def are_sets(self) -> bool:

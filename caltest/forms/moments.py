@@ -29,10 +29,13 @@ from caltest.sampling import generator
 #: Takes a power and two arrays (n,), returns Σ_{i≠j} W_ij^power x_i y_j.
 Pairs: TypeAlias = Callable[[int, Array, Array], float]
 
+#: Mean, variance, third cumulant, and the standard error of the third.
+Cumulants: TypeAlias = tuple[float, float, float, float]
+
 
 def quadratic_moments(
     probs: Array, terms: tuple[Term, ...], linear: Array | None, workers: Workers
-) -> tuple[float, float, float, float]:
+) -> Cumulants:
     """Return mean, variance, third cumulant and its standard error, for M_ij = Σ_l W_l,ij A_l.
 
     ``linear`` is l_i(k), (n, m); None for none.
@@ -60,9 +63,7 @@ def quadratic_moments(
     return float(np.sum(means)), float(variance), float(cumulant), 8.0 * error
 
 
-def chain_moments(
-    chain: kernel_matrices.Chain, probs: Array, linear: Array | None
-) -> tuple[float, float, float, float]:
+def chain_moments(chain: kernel_matrices.Chain, probs: Array, linear: Array | None) -> Cumulants:
     """Return the same for two classes where W is a chain: all exact, O(n).
 
     ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p, so that M_ij = 2 W_ij acts on numbers.
@@ -79,7 +80,7 @@ def chain_moments(
 
 def binary_cumulants(
     probs: Array, steps: Array, linear: Array | None, pairs: Pairs, triples: Callable[[Array], float]
-) -> tuple[float, float, float, float]:
+) -> Cumulants:
     """Return the same for two classes and weights s_i s_j W_ij whose sums are fast.
 
     ``pairs`` takes k, x and y and returns Σ_{i≠j} W_ij^k x_i y_j; ``triples`` takes v and returns
@@ -375,9 +376,7 @@ def is_worthwhile(n: int, m: int, f: int) -> bool:
     return n >= _FEWEST and m * f <= _LARGEST and n * (f + 7 * m) > (m * f) ** 2
 
 
-def low_rank_moments(
-    probs: Array, features: Array, linear: Array, workers: Workers
-) -> tuple[float, float, float, float]:
+def low_rank_moments(probs: Array, features: Array, linear: Array, workers: Workers) -> Cumulants:
     """Return mean, variance, third cumulant and the standard error of the third cumulant.
 
     ``features`` are Ψ, (n, F), and ``linear`` is what the diagonal i = j adds, (n, m). With the centred

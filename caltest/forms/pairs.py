@@ -53,7 +53,7 @@ def _label_sums(
     total, sums = np.zeros(len(entries.rows)), np.empty(len(entries.rows))
     matrix = np.empty((0, 0)) if matrix is None else matrix
     for block in columns:
-        pairs = *entries.of_tile(rows), *entries.of_tile(block)
+        pairs = entries.of_tile(rows), entries.of_tile(block)
         _kernel_loops.pair_sums(tile(rows, block), *pairs, matrix, sums)
         total += sums if block == rows else 2.0 * sums
     return total

@@ -21,14 +21,7 @@ import numpy as np
 from caltest._arguments import arguments, choose, has
 from caltest._sums import Mask
 from caltest._visible import quoted
-from caltest.alignment import (
-    are_counted,
-    as_spelled,
-    check_rows,
-    column_names,
-    rows_first,
-    stated_numbers,
-)
+from caltest.alignment import as_spelled, check_rows, column_names, rows_first, stated_numbers
 from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Predictive, Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Law
@@ -581,19 +574,16 @@ def _at_times(what: str, given: Any, times: object, *do: str, **between: float) 
     """Return times, and a table with a column for each, in the order of its columns' names."""
     given = rows_first(given, what)
     at, table = finite_table("times", as_stated(times)), finite_table(what, given, *do, **between)  # type: ignore[arg-type]
-    names = column_names(given)
-    called = stated_numbers(names)
-    stated = at.shape == (len(called),) == table.shape[1:] and not are_counted(names)
+    called = stated_numbers(column_names(given), counted=False)
+    stated = at.shape == (len(called),) == table.shape[1:]
     return in_columns("times", at, table, called) if stated else (at, table)
 
 
 def _by_cause(incidence: Any, times: object, whole: bool) -> tuple[Array, Array]:
     """Return chances of the event of every cause, (n, K, T + 1), and the times (T + 1,) of all rows."""
     names = [*map(as_spelled, incidence)] if isinstance(incidence, Mapping) else []
+    do = "give that of each cause once, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
     if not whole < len({*names} - {"0", ""}) == len(names) < _CODES:
-        do = (
-            "give that of each cause once, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
-        )
         raise InputError(f"incidence is of {', '.join(names) or quoted(incidence)}; {do}.")
     parts = list[Array]()
     for cause, table in incidence.items():

@@ -29,11 +29,9 @@ def _add_up(table: Any, tables: Any) -> None:
     for t in range(len(tables)):
         start, height, width = tables[t]
         for x in range(1, height):
-            own = start + x * width
             for y in range(1, width):
-                table[own + y] += (
-                    table[own + y - 1] + table[own + y - width] - table[own + y - width - 1]
-                )
+                own = start + x * width + y
+                table[own] += table[own - 1] + table[own - width] - table[own - width - 1]
 
 
 @loop

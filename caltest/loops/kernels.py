@@ -103,22 +103,17 @@ def _signed_block(
 
 
 @loop
-def pair_sums(
-    w: Any,
-    left: Any,
-    left_keys: Any,
-    lefts: Any,
-    right: Any,
-    right_keys: Any,
-    rights: Any,
-    matrix: Any,
-    sums: Any,
-) -> None:
-    """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity."""
+def pair_sums(w: Any, left: Any, right: Any, matrix: Any, sums: Any) -> None:
+    """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity.
+
+    ``left`` and ``right`` are the rows, keys and counts of entries.
+    """
+    left_rows, left_keys, left_counts = left
+    right_rows, right_keys, right_counts = right
     plain = matrix.size == 0
     for d in range(len(sums)):
-        rows, k, count = left[d], left_keys[d], lefts[d]
-        columns, l, others = right[d], right_keys[d], rights[d]  # noqa: E741
+        rows, k, count = left_rows[d], left_keys[d], left_counts[d]
+        columns, l, others = right_rows[d], right_keys[d], right_counts[d]  # noqa: E741
         total, a, start = 0.0, np.int64(0), np.int64(0)  # one type: compiled once
         while a < count:
             own = np.int64(k[a]) >> 1
@@ -278,19 +273,17 @@ def steps_by_class(
 
 
 @loop
-def squares_by_class(
-    pieces: Any, rows: Any, keys: Any, counts: Any, expected: Any, squares: Any
-) -> None:
-    """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``squares`` (B,), E (C, m, WIDTH), all in the features' unit.
+def squares_by_class(pieces: Any, rows: Any, keys: Any, counts: Any, expected: Any, found: Any) -> None:
+    """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``found`` (B,), E (C, m, WIDTH), all in the features' unit.
 
     No draw's sums of many classes are ever held.
     """
     m = expected.shape[1]
     some, other = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32)
-    ends = np.empty((len(squares), 2 * m + 1), np.int32)
+    ends = np.empty((len(found), 2 * m + 1), np.int32)
     _find_ends(keys, counts[:, 0], ends)
     for c in range(len(pieces)):
-        for b in range(len(squares)):
+        for b in range(len(found)):
             square = 0.0
             for label in range(m):
                 start, middle, end = ends[b, 2 * label], ends[b, 2 * label + 1], ends[b, 2 * label + 2]
@@ -299,7 +292,7 @@ def squares_by_class(
                 for f in range(WIDTH):
                     total = (some[f] - other[f]) - expected[c, label, f]
                     square += total * total
-            squares[b] += square
+            found[b] += square
 
 
 # ------------------------------------------------------------------ distances

@@ -148,13 +148,11 @@ def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
 
 
 @loop
-def count_shifted(
-    uniforms: Any, chances: Any, unit: float, pieces: Any, cell_of: Any, counts: Any
-) -> None:
+def count_shifted(drawn: Any, chances: Any, unit: float, pieces: Any, cells: Any, counts: Any) -> None:
     """Count the rows of every piece by the cell of u + p, cut to multiples of 1/unit: (B, K, cells)."""
-    for b in range(len(uniforms)):
+    for b in range(len(drawn)):
         for i in range(len(chances)):
-            counts[b, pieces[i], cell_of[int((uniforms[b, i] + chances[i]) * unit)]] += 1
+            counts[b, pieces[i], cells[int((drawn[b, i] + chances[i]) * unit)]] += 1
 
 
 _GONE = 1e-20  # a chance that no longer counts
@@ -255,9 +253,7 @@ def _turn(signs: Any, of_draws: Any) -> None:
 
 
 @loop
-def extremes_of_signs(
-    signs: Any, clusters: Any, steps: Any, ends: Any, lowest: Any, highest: Any
-) -> None:
+def extremes_of_signs(signs: Any, codes: Any, steps: Any, ends: Any, lowest: Any, highest: Any) -> None:
     """Write the least and the largest of Σ ε_g(i) r_i along an order, 0 included.
 
     ``signs`` (B, G), bytes; the rows' ``clusters`` and ``steps`` r in that order, looked at after the
@@ -272,7 +268,7 @@ def extremes_of_signs(
         place = 0
         for e in range(len(ends)):
             while place <= ends[e]:
-                cluster, step = clusters[place], steps[place]
+                cluster, step = codes[place], steps[place]
                 for b in range(_AT_A_TIME):
                     total[b] += step * of_draws[cluster, b]
                 place += 1

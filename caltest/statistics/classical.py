@@ -540,7 +540,5 @@ def _miscalibration(score: str, pooled: DistinctScores, probs: Array, labels: La
         return float((sizes @ gain - 2.0 * positives @ (scores - recalibrated)) / sizes.sum())
     recalibrated = np.clip(recalibrated, 0.0, 1.0)
     with np.errstate(divide="ignore"):
-        before, after = (
-            -np.sum(xlogy(positives, q) + xlogy(negatives, 1.0 - q)) for q in (scores, recalibrated)
-        )
-    return float((before - after) / sizes.sum())
+        logs = [np.sum(xlogy(positives, q) + xlogy(negatives, 1.0 - q)) for q in (scores, recalibrated)]
+    return float((logs[1] - logs[0]) / sizes.sum())

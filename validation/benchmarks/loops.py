@@ -304,7 +304,7 @@ def _pairs(m: int) -> tuple[Array, Array, Array, tuple[Any, ...]]:
     labels, entries = _entries(m, 2 * TILE, TILE, DRAWS)
     own, other = (entries.of_tile(slice(k * TILE, (k + 1) * TILE)) for k in range(2))
     W = np.random.default_rng(0).random((TILE, TILE))
-    return W, labels[:, :TILE], labels[:, TILE:], (*own, *other)
+    return W, labels[:, :TILE], labels[:, TILE:], (own, other)
 
 
 def _pair_sums(m: int, n: int) -> Both:
