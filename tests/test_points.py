@@ -38,6 +38,8 @@ def test_slope_is_one_less_that_of_outcomes():
     slope = np.polyfit(x, y, 1)[0]
     assert caltest.estimate(Point(x), y, "point_slope") == pytest.approx(1 - slope)
     assert caltest.estimate(Point(x), y, "point_bias") == pytest.approx(np.mean(x - y))
+    weighted = caltest.estimate(Point(x), y, "point_bias", weights=x)
+    assert weighted == pytest.approx(np.average(x - y, weights=x))
 
 
 @pytest.mark.parametrize(

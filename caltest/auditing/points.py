@@ -31,7 +31,7 @@ from caltest.exceptions import InputError
 from caltest.nulls.times import FEWEST_ROWS, carrying
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs, signed_columns, table
-from caltest.statistics.points import ErrorForm, least_mean, shares_of_bets
+from caltest.statistics.points import ErrorForm, bets_of, least_mean
 
 _POWER = 0.84  # standard errors by which an estimate may be off with a probability of 80%
 _MOST_NAMED = 1000  # slices
@@ -235,10 +235,11 @@ def slice_wealths(form: Any, outcomes: Array) -> Array:
     """Return the evidence of bets on every slice of independent rows, (K,), of the sides that count."""
     (least, most), w = form.law.ends, form.weights
     errors, logs = w * form.law.errors(outcomes), list[Array]()
+    shares, weights = bets_of(len(w))
     for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
         if form.side in (0, -sign) and room > 0.0:  # errors above 0 are outcomes that are too rare
-            bets = np.log1p(0.5 * shares_of_bets(len(w))[:, None] * sign * errors / room)
-            logs.append(logsumexp(form.cells.sums(bets), axis=0) - math.log(len(bets)))
+            bets = np.log1p(0.5 * shares[:, None] * sign * errors / room)
+            logs.append(logsumexp(form.cells.sums(bets), axis=0, b=weights[:, None]))
     return np.asarray(logsumexp(logs, axis=0) - math.log(len(logs)))
 
 

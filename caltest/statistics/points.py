@@ -33,15 +33,21 @@ from caltest.statistics.base import Listed
 
 _STEPS = 200  # of the forecast, at which errors are added up
 _BETS = 20  # of these, at which bets are made
-_LEAST_BET = 4.0  # standard errors of a mean, about, that the smallest λ is for
+_USUAL = 3.0  # standard errors of a mean, about, that the smallest λ of full weight is for
 
 # ------------------------------------------------------------------ bets
 
 
-def shares_of_bets(count: int) -> Array:
-    """Return a grid of λ as shares of the largest: down to what is best against small errors."""
-    steps = max(int(np.ceil(np.log2(count**0.5 / _LEAST_BET))), 0)
-    return 2.0 ** -np.arange(steps + 1.0)
+def bets_of(count: int) -> tuple[Array, Array]:
+    """Return a grid of λ as shares of the largest, and their weights.
+
+    A share of 3/√n is best where as much can be lost as won. Of rare events, and amounts of which few
+    are large, more can be won: down to where two in n rows carry all, at falling weights.
+    """
+    steps = np.arange(max(np.ceil(np.log2(count / 2.0)), 0.0) + 1.0)
+    beyond = (steps - max(np.log2(count**0.5 / _USUAL), 0.0)).clip(min=0.0)
+    weights = (1.0 + beyond) ** -1.5
+    return 2.0**-steps, weights / weights.sum()
 
 
 def log_wealth(gains: Array, room: float) -> float:
@@ -50,10 +56,10 @@ def log_wealth(gains: Array, room: float) -> float:
         return np.inf if (gains > 0.0).any() else 0.0
     if not np.isfinite(room):
         return -np.inf
-    shares = shares_of_bets(len(gains))
+    shares, weights = bets_of(len(gains))
     with np.errstate(divide="ignore"):
         each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
-    return float(logsumexp(each)) - float(np.log(len(each)))
+    return float(logsumexp(each, b=weights))
 
 
 def least_mean(sums: Array, counts: Array, least: float, level: float) -> float:
@@ -169,7 +175,7 @@ def _dense(sums: Any) -> Array:
 # ------------------------------------------------------------------ statistics
 
 
-class _OfPoints(Listed):
+class _OfPoints(Listed, takes_weights=True):
     """A statistic of errors of point forecasts."""
 
     kind: Kind
