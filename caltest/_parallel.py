@@ -70,8 +70,7 @@ class Workers:
     @property
     def hands(self) -> int:
         """How many work at a time."""
-        asked = joblib.effective_n_jobs(self.n_jobs)
-        if asked == 1:
+        if (asked := joblib.effective_n_jobs(self.n_jobs)) == 1:
             return 1
         most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
         return int(min(asked, most))
@@ -173,8 +172,7 @@ def check_fits(needed: float, what: str, advice: str) -> None:
     caltest.exceptions.InputError: a table of 1e15 rows needs about 1e+21 GB of memory, but ... GB are
     available; take fewer rows.
     """
-    there = available()
-    if needed > there:
+    if needed > (there := available()):
         raise InputError(
             f"{what} needs about {needed / 1e9:.3g} GB of memory, but {there / 1e9:.3g} GB are "
             f"available; {advice}."

@@ -209,8 +209,7 @@ def ece_with_interval(
     check_alike(view.rows, "the interval", "give predictions as an array")
     binning = EqualMass(n_bins)
     bins = reliability_curve(view.rows, view.labels, binning)
-    counts = bins.counts.astype(np.float64)
-    low, high = absolute_bounds(bins.predicted, counts, bins.events, 0.025)
+    low, high = absolute_bounds(bins.predicted, bins.counts.astype(np.float64), bins.events, 0.025)
     found = test(view.rows, view.labels, ECE(binning), rng=rng)
     rows = view.rows.n_samples
     return {"ece": found.statistic, "low": low, "high": high, "n": rows, "p_value": found.pvalue}

@@ -396,8 +396,7 @@ def risk_bounds(
         """Return these rows, or halves of them, and whether censoring depends on the risk there."""
         if not follows(time[rows], event[rows], risk[rows], horizon):
             return [(rows, False)]
-        halves = strata_of(risk[rows], expected[rows], 2)
-        if len(halves) < 2:
+        if len(halves := strata_of(risk[rows], expected[rows], 2)) < 2:
             return [(rows, True)]
         return [each for half in halves for each in halved(rows[half])]
 
@@ -477,8 +476,7 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
     counted = np.concatenate([[0], np.cumsum(labels if side == "over" else 1 - labels)])
     events = counted[bounds[:, 1]] - counted[bounds[:, 0]]
     rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
-    share = np.clip(means / np.maximum(rows, 1), 0.0, 1.0)
-    tails = bdtr(events[:, None], rows, share)
+    tails = bdtr(events[:, None], rows, np.clip(means / np.maximum(rows, 1), 0.0, 1.0))
     unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING_OF_A_CHANCE <= allowed)
     found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
 

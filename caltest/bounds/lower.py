@@ -236,8 +236,7 @@ class MiscalibrationBounds(Result):
         every = ((visible(view.event), side) for view in self.views for side in view.sides)
         places = ((name, of.side, p) for name, of in every for p in of.places if p.named or overlapping)
         found = [(name, side, *(getattr(p, of) for of in _OF_PLACES)) for name, side, p in places]
-        columns = ["event", "side", "from", "to", *_OF_PLACES[2:]]
-        return pd.DataFrame(found, columns=columns)
+        return pd.DataFrame(found, columns=["event", "side", "from", "to", *_OF_PLACES[2:]])
 
 
 @arguments()

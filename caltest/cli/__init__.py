@@ -29,8 +29,7 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line."""
     for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # closed by whoever called
+        if (stream := getattr(sys, name)) is None:  # closed by whoever called
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
         elif hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
             stream.reconfigure(errors="backslashreplace")

@@ -81,9 +81,8 @@ def test(
     status = out.REJECTED if rejected else out.NOT_REJECTED
     decision = f"{verdict} at alpha = {alpha} (exit status {status})."
     facts = {**asked.source, **result.to_dict(), "rejected": rejected}
-    text = f"{result.summary(verbose=verbose)}\n\n{decision}"
     told = verdict, "found" if rejected else "not found"
-    return Found(facts, text, status=status, verdict=told)
+    return Found(facts, f"{result.summary(verbose=verbose)}\n\n{decision}", status=status, verdict=told)
 
 
 @command
@@ -504,8 +503,7 @@ def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
     words += [] if example is None else ["--example", example]
     options = [each for each, option in COMMANDS[name].items() if not option.typed]
     for each in options[: options.index("report")]:
-        value = asked.get(each, ())
-        if isinstance(value, bool):
+        if isinstance((value := asked.get(each, ())), bool):
             words += [f"--{each}"] * value
             continue
         if each == "columns" and value:
@@ -550,13 +548,12 @@ def list_choices(
         from caltest.statistics import DENSITY_STATISTICS, FEATURE_STATISTICS, STATISTICS
         from caltest.text import row
 
-        classwise = "For audits: every class by itself, as through class:."
         families = {"westfall_young": "family-wise error rate, from the joint draws of all checks"}
         known: dict[str, dict[str, Any]] = {
             "statistics": STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS,
             "lenses": {
                 "canonical": "For audits: all classes at once.",
-                "classwise": classwise,
+                "classwise": "For audits: every class by itself, as through class:.",
                 **LENSES,
             },
             "nulls": NULLS,

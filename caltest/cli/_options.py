@@ -115,8 +115,7 @@ def read(option: Option, name: str, given: object) -> Any:
     """Return the value of an option that is typed, or in a configuration; messages call it ``name``."""
     if option.takes == "-":
         return flag(name, given)
-    if option.name == "columns" and isinstance(given, str):
-        given = column_names(given)
+    given = column_names(given) if option.name == "columns" and isinstance(given, str) else given
     listed = isinstance(given, list | tuple)
     each: Sequence[Any] = given if listed else [given]  # type: ignore[assignment]
     several = option.several or option.name == "columns"
@@ -328,8 +327,7 @@ class Input:
         columns, groups = self.stated, self["group"] or ()
         if (scale := self["scale"]) is not None:
             words, wanted = column_names(scale), "100 for percent, or words, as in low=0.3,high=0.9"
-            number = attempt(partial(float, scale))
-            more["scale"] = number or _pairs(words, "--scale", "word", wanted)
+            more["scale"] = attempt(partial(float, scale)) or _pairs(words, "--scale", "word", wanted)
         more |= {"logits": bool(self["logits"]), "skip_missing": bool(self["skip-missing"])}
         if features := (*(self["feature"] or ()), *(self["features"] or ())):
             more["features"] = features
@@ -438,8 +436,7 @@ def _given(known: Mapping[str, Option], typed: Mapping[str, Any]) -> tuple[Confi
         config = load_config(given.get("config"), options)
         config = replace(config, values={n: v for n, v in config.values.items() if n not in given})
     given |= config.values
-    files = given.get("FILE", ())
-    if len(files) == 1:
+    if len(files := given.get("FILE", ())) == 1:
         (given["FILE"],) = files
     sources = [*files, given.get("STATE"), config.path, *given.get("FILES", ())]
     out.check_outputs({f"--{each}": given[each] for each in _written(known) if each in given}, sources)

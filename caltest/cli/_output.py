@@ -64,8 +64,7 @@ def errors_reported() -> Iterator[None]:
         note("Interrupted.")
         raise typer.Exit(INTERRUPTED) from None
     except Exception as error:
-        refusal = _refusal(error)
-        if refusal:
+        if refusal := _refusal(error):
             fail(refusal, WRONG_INPUT)
         note(traceback.format_exc().rstrip("\n"))
         fail("this is a bug in caltest; please report it with the lines above.", BUG)
@@ -100,15 +99,13 @@ def _parsed(parse: Callable[[], Any]) -> Any:
     """Return the exit status; say in one sentence what the parser of the options refuses."""
     try:
         return parse()
-    except SystemExit:  # so Click ends where a reader leaves
-        _give_up(sys.stdout, BrokenPipeError())
-    except OSError as error:  # of a help text: commands report their own errors
-        _give_up(sys.stdout, error)
+    except (SystemExit, OSError) as error:
+        # So Click ends where a reader leaves; others are of a help text: commands report their own.
+        _give_up(sys.stdout, error if isinstance(error, OSError) else BrokenPipeError())
     except Exception as error:
-        format_message = getattr(error, "format_message", None)
-        if format_message is None:
+        if not hasattr(error, "format_message"):
             raise
-        said: str = format_message()
+        said: str = error.format_message()
         if type(error).__name__ == "NoArgsIsHelpError":  # whose message is the help
             note(said)
             raise typer.Exit(WRONG_INPUT) from None
@@ -189,7 +186,6 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
     """
     from caltest.report.formats import SUFFIXES
 
-    read = [each for each in inputs if isinstance(each, Path)]
     for option, path in outputs.items():
         name, is_picture = f"{option} is {path}", option == "--plot"
         if [*outputs.values()].count(path) > 1:
@@ -198,7 +194,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
             continue
         suffixes = (".png", ".pdf", ".svg") if is_picture else SUFFIXES[FORMATS[option]]
         try:
-            for each in read:
+            for each in (each for each in inputs if isinstance(each, Path)):
                 with suppress(OSError):  # whoever reads it says so
                     if same_file(path, each):
                         found = f"{name}, which is the file that is read ({each})"

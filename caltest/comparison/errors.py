@@ -204,7 +204,6 @@ def sizes_of(
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
     counts = len(cuts), sum(len(each.ends[0][1]) for each in cuts.values())
     family = Family(*(min(0.25 * alpha / count, LARGEST_LEVEL) for count in counts))
-    level = alpha / (2 * len(where) * len(pairs))
     errors, gaps = [], []
     for group, rows in where:
         here = {}
@@ -214,7 +213,7 @@ def sizes_of(
             here[name] = models[name].take(rows, looks[name, group].scores, *judged)
             errors.append(ModelError(name, group, len(rows), *found, **here[name].own(design, alpha)))
         for a, b in pairs:
-            ends = _gap(here[a], here[b], designs[a].at(rows), level)
+            ends = _gap(here[a], here[b], designs[a].at(rows), alpha / (2 * len(where) * len(pairs)))
             gaps.append(ModelDifference(a, b, group, **ends))
     whose = {"probability": label or "canonical", "event": event(label, shown)}
     return {"errors": tuple(errors), "gaps": tuple(gaps), **whose}, tuple(notes)
@@ -243,8 +242,7 @@ def _error(
         of_closed = np.nan_to_num(opened[0] / (opened[0] - closed[0]), nan=1.0).clip(0.0, 1.0)
     error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
     seen = shown.opened + of_closed[part_of] * (shown.seen - shown.opened)
-    if isinstance(design, Followed):
-        seen = design.spread(part_of, both[0])
+    seen = design.spread(part_of, both[0]) if isinstance(design, Followed) else seen
     least = np.maximum(np.maximum(closed[1], -opened[2]), 0.0) @ share
     most = np.maximum(np.abs(closed[1]), np.abs(opened[2])) @ share
     if design.plain and not tied:
@@ -388,8 +386,7 @@ def _scored_alike(
             kept = [each for each in (_WIDTH, _OF_FEW) if 0.5 * (1.0 - each) * fewest > 1.0 - 1e-9]
             return Interval(kept[0]) if kept else Quantile(0.5), levels, notes
         widths = np.round(1.0 - 2.0 * levels[levels < 0.5], _ROUNDED)
-        widths = widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]
-        if len(widths):
+        if len(widths := widths[np.isin(np.round(0.5 + 0.5 * widths, _ROUNDED), levels)]):
             return Interval(float(widths[np.abs(widths - _WIDTH).argmin()])), levels, notes
         return Quantile(float(levels[np.abs(levels - 0.5).argmin()])), levels, notes
     if any(lens.show(x.rows).places is not None for x in wholes.values()):
@@ -449,8 +446,8 @@ class _Numbers:
         law, levels = self._law, self.levels
         if levels is None:
             return np.asarray(law.crps(outcomes), dtype=np.float64)
-        if isinstance(law, Pool):  # a quantile of the pool knows the outcome
-            law = law.without(self.outcomes)
+        # A quantile of the pool knows the outcome.
+        law = law.without(self.outcomes) if isinstance(law, Pool) else law
         at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
         return pinball(outcomes, levels, at)
 

@@ -199,8 +199,7 @@ def wholes_of(
     if not isinstance(models, Mapping):
         do = "give predictions by name, as in {'a': probs_a, 'b': probs_b}"
         raise InputError(f"models is of type {type(models).__name__}; {do}.")
-    names = {as_text(name) for name in models} - {None}
-    if len(models) < 2 or len(names) < len(models):
+    if len(models) < 2 or len({as_text(name) for name in models} - {None}) < len(models):
         raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
     find_lens(lens)  # a wrong name is no model's fault
     given = {str(key): probs for key, probs in models.items()}
@@ -434,8 +433,7 @@ def compare(
         whose = [name for name, whole in wholes.items() if note in whole.rows.notes]
         said.append(note if len(whose) == len(wholes) else f"{', '.join(whose)}: {note}")
     if not rows.are_alike:
-        effective = f"effective n = {rows.effective:,.0f} of {rows.n_samples:,}"
-        said.insert(0, f"Rows have weights: {effective}.")
+        said.insert(0, f"Rows have weights: effective n = {rows.effective:,.0f} of {rows.n_samples:,}.")
     statistic, measures = (measure.name, measure.measures) if measure else (None, "")
     points |= {"statistic": statistic, "measures": measures, "confidence": float(confidence)}
     points |= {"n_samples": rows.n_samples, "n_classes": rows.n_classes, "n_clusters": count}

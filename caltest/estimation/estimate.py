@@ -364,10 +364,9 @@ def estimate_squared_error(
             "tried: one beyond may be better still."
         )
     zeros = np.array([PlugIn(np.zeros_like(r)).risk(r) for r in map(parts.residuals, parts.folds)])
-    sizes = n, m, n - len(tested), len(tested), n_folds, seed
     notes += [note for _, own in made[::n_folds] for note in own]
-    every = tuple(dict.fromkeys(notes))
-    return SquaredErrorEstimate(tuple(found), zeros, result, lens_label, *sizes, every)
+    others = n, m, n - len(tested), len(tested), n_folds, seed, tuple(dict.fromkeys(notes))
+    return SquaredErrorEstimate(tuple(found), zeros, result, lens_label, *others)
 
 
 class Candidate(NamedTuple):
@@ -421,8 +420,7 @@ def _split(
 ) -> tuple[list[Places], Places]:
     """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
     tuning = int((1.0 - test_size) * n + 1e-9)  # (1 − 0.2) · 10 is 8
-    fold = tuning // n_folds
-    if fold < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
+    if (fold := tuning // n_folds) < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
         found = f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part"
         do = f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test"
         raise InputError(f"{found}; {do}.")

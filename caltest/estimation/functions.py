@@ -307,8 +307,7 @@ class HistogramBinning(_PlugIn):
         cells, here = (intervals(p, rules.edges_of(p)) for p in (train[:, 1], probs[:, 1]))
         counts = np.bincount(cells, minlength=self.n_bins)
         sums = np.bincount(cells, residuals[:, 0], self.n_bins)
-        means = np.where(counts > 0, sums / np.maximum(counts, 1), residuals.mean(axis=0))
-        return means[here, None]
+        return np.where(counts > 0, sums / np.maximum(counts, 1), residuals.mean(axis=0))[here, None]
 
 
 @options(bandwidth=positive_number)
@@ -509,8 +508,7 @@ class Ridge(EstimationFunction):
         "two_step_ridge": 1e-1 to 1e-9 for two classes, 1e4 to 10^-4.5 in half steps for more.
         "kronecker_ridge": 1e-1, 1e-3, …, 1e-17 for two classes, 1e8 to 1e-9 in half steps for more.
         """
-        exponents = np.arange(*self.exponents[0 if n_classes == 2 else 1])
-        return tuple((10.0**exponents).tolist())
+        return tuple((10.0 ** np.arange(*self.exponents[n_classes > 2])).tolist())
 
 
 class TwoStepKernelRidge(Ridge):

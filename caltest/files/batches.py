@@ -176,8 +176,7 @@ def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.n
 def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
     """Read a whole array of so many bytes, if it fits into memory."""
     check_fits(COPIES * size, what, "save fewer rows in the file")
-    array = np.asarray(np.load(file, allow_pickle=False))
-    if array.dtype.kind == "U":
+    if (array := np.asarray(np.load(file, allow_pickle=False))).dtype.kind == "U":
         codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
         if ((codes > 0x10FFFF) | ((codes >= 0xD800) & (codes < 0xE000))).any():
             raise ValueError("it holds text that is no Unicode")

@@ -142,8 +142,7 @@ class NumberColumns:
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
-        of = next((each for each in _STARS if isinstance(self.of.get(each), str)), None)
-        if of is None:
+        if (of := next((each for each in _STARS if isinstance(self.of.get(each), str)), None)) is None:
             return self
         pattern, (what, read, example) = self.of[of], _STARS[of]
         start, star, end = (pattern, "*", "") if of == "members" else pattern.partition("*")
@@ -197,8 +196,7 @@ class NumberColumns:
         if part and whole:
             what = "times until an event, and quantiles that some rows lack,"
             raise InputError(f"{what} are read all at once; use caltest.files.read.")
-        if "cdf" in self.of:
-            outcomes = upwards(sorted(self.of["cdf"].values()), outcomes)
+        outcomes = upwards(sorted(self.of["cdf"].values()), outcomes) if "cdf" in self.of else outcomes
         if "event" in self.of:
             both = finite_table("time", outcomes), np.asarray(columns[self.of["event"]])
             outcomes = np.column_stack([each.astype(object) for each in both])
@@ -393,8 +391,7 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str = "column") 
     if label is not None:
         check_there(label, names, kind, "")
         return label
-    likely = [name for name in names if name.lower() in _LABELS]
-    if len(likely) > 1:
+    if len(likely := [name for name in names if name.lower() in _LABELS]) > 1:
         do = f"say which is, with {_LABEL}"
         raise InputError(f"the {kind}s {listed(likely)} could all be the labels; {do}.")
     if not likely:
@@ -663,8 +660,7 @@ def check_held(rows: int, width: int) -> None:
 
 def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase) -> InputError:
     """Say what keeps a column from being numbers, and what to do about it."""
-    culprits = [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]
-    if not culprits:
+    if not (culprits := [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]):
         found = "numbers as text" if dtype == nw.String else f"entries of type {dtype}"
         return InputError(f"column {quoted(name)} holds {found}; save it as numbers.")
     row, cell = culprits[0]

@@ -485,8 +485,7 @@ class StoredTable(Stored):
         check_held(self.n_samples, len(self.schema.names))
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
-        table = self.table()
-        if table.num_rows != self.n_samples:
+        if (table := self.table()).num_rows != self.n_samples:
             raise self._changed()
         with paths.placed(self.row):
             return self.columns.content(table, self.row)
@@ -576,16 +575,14 @@ def stored_table(path: paths.Place, roles: Roles, *, whole: bool) -> StoredTable
 @contextmanager
 def _opened(path: paths.Place, kind: Format, name: str) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
-    naming = paths.named(name) if name else nullcontext()
-    with naming, paths.opened(path, kind.kind) as file:
+    with paths.named(name) if name else nullcontext(), paths.opened(path, kind.kind) as file:
         yield file
 
 
 def _files(path: paths.Place) -> tuple[list[paths.Place], Format]:
     """Return the files of a table in the order of their names, and their format."""
     folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
-    found = paths.entries(path) if several else [path]
-    if not found and not folder:
+    if not (found := paths.entries(path) if several else [path]) and not folder:
         raise InputError("no file matches this pattern; check it.")
     suffixes = [each.suffix.lower() for each in found]
     kind = next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)

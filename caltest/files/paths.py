@@ -183,8 +183,7 @@ def is_file(path: str | Place) -> bool:
 def check_file(path: Place) -> None:
     """Raise unless the path leads to a plain file; nothing is opened, as that may start a device."""
     if isinstance(path, Remote):
-        kind = _info(path).type.name
-        if kind == "NotFound":
+        if (kind := _info(path).type.name) == "NotFound":
             raise InputError("there is no such file; check the path.")
     else:
         with reading("the file cannot be read"):

@@ -315,8 +315,7 @@ def _of_sets(table: Any, roles: Roles) -> Content:
 
 def _listed(cell: Any) -> Any:
     """Return the classes of a set: "cat|dog", or a list as JSON has it; None where it is none."""
-    text = cell if isinstance(cell, str) else ""
-    if text.startswith("["):
+    if (text := cell if isinstance(cell, str) else "").startswith("["):
         return attempt(lambda: json.loads(text))
     return [name for name in text.split("|") if name.strip()]
 
@@ -467,11 +466,9 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
         if len(known := table[name].unique() if name in table else [""]) > 1:
             how = Argument(f"where={{{name!r}: {known[0]!r}}}", shell=f"--where '{name}={known[0]}'")
             raise InputError(_WRONG["several"], name=quoted(name), known=listed(known), where=how)
-    kind = str(table["output_type"].iloc[0])
-    if kind not in _READ:
+    if (kind := str(table["output_type"].iloc[0])) not in _READ:
         raise InputError(_WRONG["type"], found=quoted(kind))
-    tasks = [name for name in table if name not in (*_OUTPUT, "model_id")]
-    if not tasks:
+    if not (tasks := [name for name in table if name not in (*_OUTPUT, "model_id")]):
         raise InputError(_WRONG["no tasks"])
     weights = {} if roles.weights is None else {roles.weights: np.float64}
     roles = roles.among(tasks)
@@ -566,8 +563,7 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
     names = list(observed.columns)
     if not (keys := [name for name in tasks if name in names]):
         raise InputError(_WRONG["no keys"], known=listed(names), found=listed(tasks))
-    label = label or next((name for name in _OBSERVED if name in names), None)
-    if label is None:
+    if (label := label or next((name for name in _OBSERVED if name in names), None)) is None:
         raise InputError(_WRONG["no label"], known=listed(names), found=" or ".join(_OBSERVED))
     check_there(label, names, "column", " of the truth")
     check_distinct([*tasks, label], "columns, of tasks and of outcomes,")

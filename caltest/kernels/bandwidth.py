@@ -149,8 +149,7 @@ class Pairs:
                 chosen = ~np.tri(len(pairs), dtype=bool) if other == own else np.s_[:]
                 distances.append(pairs[chosen].ravel())
                 if not self._alike:
-                    products = np.outer(self.weights[own], self.weights[other])
-                    counts.append(products[chosen].ravel())
+                    counts.append(np.outer(self.weights[own], self.weights[other])[chosen].ravel())
         return np.concatenate(distances), None if self._alike else np.concatenate(counts)
 
     def mean(self, positive: bool = False) -> float:
@@ -218,8 +217,7 @@ def checked(rule: float | str) -> float | str:
     if isinstance(rule, str):
         choose("bandwidth rule", rule, RULES)
         return rule
-    number = as_float(rule)
-    if number is None or not SMALLEST <= number < math.inf:
+    if (number := as_float(rule)) is None or not SMALLEST <= number < math.inf:
         raise InputError(
             f"The bandwidth is {quoted(rule)}; give a positive number, at least {SMALLEST:g}, or the "
             f"name of a rule ({', '.join(map(repr, RULES))})."
@@ -274,11 +272,9 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
     if rule not in ("median_exact", "median_full") and len(rows) > ALL_PAIRS_UP_TO:
         places, counted = _midpoints(places, counted)
     pairs = Pairs(np.ascontiguousarray(rows[places]), counted, metric)
-    value = RULES[rule](pairs)
-    if value > ROUNDING:
+    if (value := RULES[rule](pairs)) > ROUNDING:
         return Bandwidth(value, rule)
-    mean = pairs.mean(positive=True)
-    if mean == 0.0:
+    if (mean := pairs.mean(positive=True)) == 0.0:
         note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
         return Bandwidth(1.0, rule, (note,))
     note = (

@@ -532,8 +532,7 @@ class MatrixKernel(Composed):
             do = "give pairs of a real-valued kernel, such as Exponential(), and its m×m matrix"
             raise InputError(f"parts is {quoted(parts)}; {do}.")
         checked = tuple((kernel, _psd_matrix(matrix, i)) for i, (kernel, matrix) in enumerate(pairs))
-        sizes = sorted({len(matrix) for _, matrix in checked})
-        if len(sizes) > 1:
+        if len(sizes := sorted({len(matrix) for _, matrix in checked})) > 1:
             found = f"The matrices of the matrix kernel have {' and '.join(map(str, sizes))} rows"
             raise InputError(f"{found}; give them all m×m for m classes.")
         for kernel, matrix in checked:
@@ -567,8 +566,7 @@ class MatrixKernel(Composed):
         )
 
     def _check_classes(self, m: int) -> None:
-        size = len(self.parts[0][1])
-        if size != m:
+        if (size := len(self.parts[0][1])) != m:
             found = f"The matrices of the matrix kernel are {size}×{size}, but there are {m} classes"
             raise InputError(f"{found}; give {m}×{m} matrices.")
 
@@ -592,15 +590,13 @@ def _psd_matrix(matrix: ArrayLike, part: int) -> Array:
     a = real_array(where, matrix, "give a finite m×m matrix for m classes").copy()
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or not np.all(np.isfinite(a)):
         raise InputError(f"{where} has shape {a.shape}; give a finite m×m matrix for m classes.")
-    asymmetry = np.abs(a - a.T).max()
-    if asymmetry > 1e-10 * np.abs(a).max():
+    if (asymmetry := np.abs(a - a.T).max()) > 1e-10 * np.abs(a).max():
         raise InputError(
             f"{where} is not symmetric (entries differ from their mirror images by up to "
             f"{asymmetry:.3g}); use (A + A.T) / 2."
         )
     a = (a + a.T) / 2 + 0.0  # no negative zeros: equal matrices have equal bytes
-    eigenvalues = np.linalg.eigvalsh(a)
-    if eigenvalues[0] < -1e-10 * np.abs(eigenvalues).max():
+    if (eigenvalues := np.linalg.eigvalsh(a))[0] < -1e-10 * np.abs(eigenvalues).max():
         raise InputError(
             f"{where} is not positive semi-definite (its smallest eigenvalue is "
             f"{eigenvalues[0]:.3g}); a kernel needs eigenvalues of at least 0."
@@ -648,9 +644,8 @@ def fourier_features(kernel: Any, probs: Array, count: int, seed: int = 0) -> Ar
         return probs.copy()
     if isinstance(kernel, LinearGaussian):
         return np.hstack([probs, fourier_features(Gaussian(kernel._width), probs, count, seed)])
-    directions = kernel._directions(generator(seed), (count, probs.shape[1]))
     points = probs if kernel.distance == "tv" else kernel._metric.embedded(probs)
-    angles = points @ directions.T
+    angles = points @ kernel._directions(generator(seed), (count, probs.shape[1])).T
     features = np.hstack([np.cos(angles), np.sin(angles)])
     features /= np.sqrt(count)
     return features

@@ -126,8 +126,7 @@ class Bettors:
         """Logarithms of the weights of bets: all bettors alike, each over its own bets."""
         (*_, steps), kinds = self._spec
         sides, bets = len(self.sides), np.array([len(kinds) - len(steps), *[1] * len(steps)])
-        one = np.repeat(-np.log(bets), bets) - np.log(len(bets))
-        return np.tile(one - np.log(sides), sides)
+        return np.tile(np.repeat(-np.log(bets), bets) - np.log(len(bets)) - np.log(sides), sides)
 
     @property
     def _spec(self) -> Spec:
@@ -265,8 +264,7 @@ class Bettors:
             found, starts = np.unique(column[order], return_index=True)
             for p, rows in zip(found, np.split(order, starts[1:]), strict=True):
                 seen, bins = int(books["seen"][p]), books["bins"][p]
-                cuts = np.arange(LATEST - seen % LATEST, len(rows), LATEST)
-                for part in np.split(rows, cuts):
+                for part in np.split(rows, np.arange(LATEST - seen % LATEST, len(rows), LATEST)):
                     number, begun = divmod(seen, LATEST)
                     slot = 0 if number == 0 else 1 + number % 2
                     bins[slot] = bins[slot] * bool(begun) + self.binned(values[part], labels[part])
@@ -305,8 +303,8 @@ class Bettors:
             return
         bases = values[None]
         if self.tolerance:
-            by = self.sides * [*self.allowed.values()]
-            event = np.clip(values[:, 1] + by[:, None], 0.0, 1.0)
+            by = (self.sides * [*self.allowed.values()])[:, None]
+            event = np.clip(values[:, 1] + by, 0.0, 1.0)
             bases = np.stack([1.0 - event, event], axis=2)
         bets.bet_on_classes(values, bases, labels, self.sides, *more)
 

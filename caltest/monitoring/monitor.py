@@ -129,8 +129,7 @@ class Monitor:
         model: str | None = None,
     ) -> None:
         choose("mode", mode, {"ever": None, "change": None})
-        if isinstance(lens, Lens):
-            lens = lens.label
+        lens = lens.label if isinstance(lens, Lens) else lens
         find_lens(lens)
         if statistic is not None:
             choose("statistic", statistic, dict.fromkeys(SCORED))
@@ -302,8 +301,7 @@ class Monitor:
 
     def _new_batch(self, batch: str | None, content: str) -> str:
         """Return what a batch is known by; raise if it was seen before."""
-        key = state.brief(content if batch is None else f"name: {batch}")
-        if key in self._batches:
+        if (key := state.brief(content if batch is None else f"name: {batch}")) in self._batches:
             known = "with this content" if batch is None else f"called {quoted(batch)}"
             do = "leave it out, or if its rows are new give it a name (batch) of its own"
             raise InputError(f"a batch {known} was taken in before; {do}.")
@@ -428,8 +426,7 @@ class Monitor:
             if sample_of_law(predicted, labels):
                 do = "give others when outcomes are known"
                 raise InputError(f"only probabilities of classes wait; {do}.")
-            rows = predictions(predicted, logits=logits, part=True)
-            if rows.n_samples != len(cells):
+            if (rows := predictions(predicted, logits=logits, part=True)).n_samples != len(cells):
                 found = f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}"
                 raise InputError(f"{found}; give one for every row, None where it is not known.")
             # What could not be taken in later, as far as is known, is not let wait.

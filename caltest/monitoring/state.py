@@ -312,7 +312,6 @@ def evidence_of(
     lows, highs = lows.reshape(parts)[:, -1], highs.reshape(parts)[:, 0]
     won = books["detect" if options["mode"] == "change" else "logs"]
     for p, (column, value) in enumerate([(None, None), *processes]):
-        bet = int((won[p] + bettors.weights).argmax())
         lowest = np.maximum(books["low"][p], -_MOST)  # a bet may have lost all
         begun = int((np.maximum(books["logs"][p], -_MOST) - lowest).argmax())
         units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
@@ -332,7 +331,7 @@ def evidence_of(
             log_evalue=best,
             adjusted=math.exp(min(best - share, 700.0)),
             found=bool(books["peak"][p] - share >= goal),
-            bet=bettors.kind(bet),
+            bet=bettors.kind(int((won[p] + bettors.weights).argmax())),
             event=_event(shape, chosen, options["statistic"]),
             kind=_kind(shape, chosen),
             since=start,
@@ -420,8 +419,7 @@ def batch_of(rows: Rows, labels: Any, *, groups: object, clusters: object) -> Ba
 
 def names_of(column: object, n: int, what: str) -> list[str]:
     """Return the entries of a column as text."""
-    cells = cells_of(column, what)
-    if cells is None or len(cells) != n:
+    if (cells := cells_of(column, what)) is None or len(cells) != n:
         found = quoted(column) if cells is None else f"of {len(cells)} entries"
         raise InputError(f"{what} is {found}; give one for every row, {n} in all.")
     named = column_of(cells, what, "row", "give every row one")

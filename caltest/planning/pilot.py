@@ -73,8 +73,7 @@ class Pilot:
         rows = rng.integers(0, self.predictions.n_samples, n_samples)
         labels = LabelSampler.of(self.truth[rows], seed_of(rng)).draw(0, 1)[0]
         drawn = self.predictions.take(rows)
-        if not drawn.are_alike:
-            drawn = replace(drawn, weights=on_average_one(drawn.weights))
+        drawn = drawn if drawn.are_alike else replace(drawn, weights=on_average_one(drawn.weights))
         return Sample(drawn, labels.astype(np.intp))
 
 
@@ -150,31 +149,28 @@ def pilot(
     refuse_clusters(predictions.clusters, "a pilot")
     if bias is None and target is not None:
         text = "{argument} is {found}, which is the class of a bias; give {bias} too, or leave it out."
-        bias_too = Argument("bias", 0.5)
-        raise InputError(text, argument="target", found=quoted(target), bias=bias_too)
+        raise InputError(text, argument="target", found=quoted(target), bias=Argument("bias", 0.5))
     errors: dict[str, tuple[Any, Callable[..., tuple[Array, str]]]] = {
         "temperature": (temperature, _of_temperature),
         "bias": (bias, partial(_of_bias, target=target)),
         "overconfidence": (overconfidence, _of_overconfidence),
         "truth": (truth, _as_given),
     }
-    stated = [name for name, (value, _) in errors.items() if value is not None]
-    if len(stated) != 1:
+    if len(stated := [name for name, (value, _) in errors.items() if value is not None]) != 1:
         both = " and ".join(f"{{{name}}}" for name in stated)
         found = f"both {both} are assumed" if stated else "nothing is assumed to be true"
         wrong = Phrase(found, {name: Argument(name, ...) for name in stated})
         facts = {name: Argument(name, value) for name, value in _WAYS.items()}
         ways = Phrase("{temperature}, {bias} or {overconfidence}", facts)
         raise InputError("{found} of the pilot; give one of {ways}.", found=wrong, ways=ways)
-    (way,) = stated
     notes = predictions.notes
     if not predictions.are_alike:
-        share = predictions.effective / predictions.n_samples
+        worth = 100 * predictions.effective / predictions.n_samples
         notes += (
             "Rows to come are assumed to have weights like those of the pilot, with which 100 rows are "
-            f"worth {100 * share:.0f} of equal weight.",
+            f"worth {worth:.0f} of equal weight.",
         )
-    value, truth_of = errors[way]
+    value, truth_of = errors[stated[0]]
     return Pilot(predictions, *truth_of(predictions, value), notes)
 
 

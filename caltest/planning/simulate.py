@@ -79,9 +79,8 @@ class PowerPoint(Facts):
 
     def __add__(self, other: PowerPoint) -> PowerPoint:
         """Return the counts of both, of one size."""
-        falsely = None
-        if self.false_rejections is not None and other.false_rejections is not None:
-            falsely = self.false_rejections + other.false_rejections
+        own, more = self.false_rejections, other.false_rejections
+        falsely = None if own is None or more is None else own + more
         counts = self.n_datasets + other.n_datasets, self.rejections + other.rejections
         return PowerPoint(self.n, *counts, falsely)
 
@@ -103,9 +102,8 @@ class PowerPoint(Facts):
     @property
     def size_interval(self) -> Interval | None:
         """95% Clopper–Pearson interval of the type I error; None if not asked."""
-        if self.false_rejections is None:
-            return None
-        return pvalues.interval(self.false_rejections, self.n_datasets, "greater")
+        falsely = self.false_rejections
+        return None if falsely is None else pvalues.interval(falsely, self.n_datasets, "greater")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -305,10 +303,8 @@ def power(
     0.82
     """
     given = dict(locals())
-    if isinstance(n, np.ndarray) and n.ndim == 0:
-        n = n.item()
-    several = list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]
-    if not several:
+    n = n.item() if isinstance(n, np.ndarray) and n.ndim == 0 else n
+    if not (several := list(n) if np.iterable(n) and not isinstance(n, str | bytes) else [n]):
         raise InputError("n is empty; give a number of rows, or several.")
     sizes = sorted({check_rows("n", each) for each in several})
     simulator = Simulator(given, sizes[0])
@@ -347,8 +343,7 @@ class Simulator:
     def count(self, n: int, start: int, stop: int) -> PowerPoint:
         """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
         tasks = [(n, number) for number in range(start, stop)]
-        description = f"{stop - start} data sets of {n:,} rows"
-        found = list(self.workers.map(self.outcome, tasks, description))
+        found = list(self.workers.map(self.outcome, tasks, f"{stop - start} data sets of {n:,} rows"))
         rejected, falsely, errors, results = zip(*found, strict=True)
         self.classes |= {each.n_classes for each in results if each.n_classes is not None}
         if len(self.classes) > 1:
@@ -356,8 +351,7 @@ class Simulator:
             raise InputError(f"{why}; draw as many classes each time.")
         self.errors += [each for each in errors if each is not None]
         self.result = results[0]
-        false_rejections = sum(falsely) if self.under_null else None
-        point = PowerPoint(n, len(results), sum(rejected), false_rejections)
+        point = PowerPoint(n, len(results), sum(rejected), sum(falsely) if self.under_null else None)
         self.points[n] = self.points[n] + point if n in self.points else point
         return point
 
@@ -557,8 +551,7 @@ def search(
     enough, sure = n, point.interval[0] > wanted
     while sure and enough > least and enough - few > max(1.0, _CLOSE * few):
         n = round((few * enough) ** 0.5)
-        point = simulated(n)
-        if point.power >= wanted:
+        if (point := simulated(n)).power >= wanted:
             enough, sure = n, point.interval[0] > wanted
         else:
             few = n
