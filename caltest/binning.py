@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
-from caltest._sums import Mask, Places, law_of_sum
+from caltest._sums import Array, Mask, Places, law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.rows import without_zeros
@@ -36,7 +36,6 @@ from caltest.lenses import Lens, one_probability
 if TYPE_CHECKING:
     import pandas as pd
 
-Array: TypeAlias = NDArray[np.float64]
 Cells: TypeAlias = Places
 
 __all__ = ["Binning", "ConsistencyBand", "EqualMass", "EqualWidth", "FromEdges", "MedianVariance"]
@@ -169,8 +168,7 @@ class EqualMass(ScoreBinning):
         return np.concatenate([[0.0], values[first - 1], [1.0]])
 
 
-@arguments()
-@dataclass(frozen=True, init=False)
+@options()
 class FromEdges(ScoreBinning):
     """Bins between edges that you give.
 
@@ -185,12 +183,12 @@ class FromEdges(ScoreBinning):
     [0, 1]
     """
 
-    edges: tuple[float, ...]
+    edges: Sequence[float]
 
-    def __init__(self, edges: Sequence[float]) -> None:
-        values = real_array("edges", edges, "give increasing numbers")
+    def __post_init__(self) -> None:
+        values = real_array("edges", self.edges, "give increasing numbers")
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all():
-            raise InputError(f"edges is {quoted(edges)}; give at least two numbers that increase.")
+            raise InputError(f"edges is {quoted(self.edges)}; give at least two numbers that increase.")
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:

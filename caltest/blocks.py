@@ -124,7 +124,7 @@ class Total(NamedTuple):
     @classmethod
     def of(cls, block: Block, number: int, sums: tuple[Any, ...]) -> Total:
         """Return that of one block."""
-        forms = [cast("Sums", column.form) for column in block.columns]
+        forms = [column.form for column in block.columns]
         fixed = tuple(form.fixed if block.first else np.zeros_like(form.fixed) for form in forms)
         rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
         if block.known is None:
@@ -166,13 +166,12 @@ def goes_by_rows(columns: Sequence[Column], draws: Draws) -> bool:
 
 
 def _sums_of(columns: Sequence[Column]) -> int:
-    own = [columns[place] for place in set(_summed_by(columns))]
-    return sum(cast("Sums", form).scores.size for _, form in own)
+    return sum(columns[place].form.scores.size for place in set(_summed_by(columns)))
 
 
 def _summed_by(columns: Sequence[Column]) -> list[int]:
     """Return the column whose sums a column has: its own, or those of an earlier one it shares."""
-    scores = [cast("Sums", column.form).shared_scores or object() for column in columns]
+    scores = [column.form.shared_scores or object() for column in columns]
     return [next(i for i, each in enumerate(scores) if each is own) for own in scores]
 
 
@@ -189,7 +188,7 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
         found = _total(rows, partial(_of_draws, part), workers, "label draws")
         every = zip(columns, _summed_by(columns), found.fixed, strict=True)
-        finished = [cast("Sums", c.form).reduce(found.sums[k], fixed) for c, k, fixed in every]
+        finished = [column.form.reduce(found.sums[k], fixed) for column, k, fixed in every]
         values.append(np.column_stack(finished)[min(1, len(values)) :])
     return np.concatenate(values), found
 
@@ -218,7 +217,7 @@ def signed_columns_of_blocks(
         turned = sums.turned
         if turned.nnz >= _DENSE * turned.shape[0] * turned.shape[1]:
             sums = sums._replace(turned=turned.toarray())
-        signed.append(Column(None, cast("Sums", form).of_cluster_sums(sums, share_between)))
+        signed.append(Column(None, form.of_cluster_sums(sums, share_between)))
     return tuple(signed), found
 
 
@@ -240,10 +239,9 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
     labels = np.concatenate([block.observed[None].astype(drawn.dtype), drawn])
     found = []
     for own, (column, place) in enumerate(zip(block.columns, _summed_by(block.columns), strict=True)):
-        form = cast("Sums", column.form)
         outcomes = column.outcomes(labels, block.rows)
         # Sums that an earlier column has too are added up there.
-        found.append(form.scores.sums(outcomes, block.rows) if place == own else np.empty(0))
+        found.append(column.form.scores.sums(outcomes, block.rows) if place == own else np.empty(0))
     return tuple(found)
 
 
@@ -254,7 +252,7 @@ def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
     clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []
     for column in block.columns:
         labels = column.outcomes(block.observed[None])[0]
-        sums = cast("Sums", column.form).cluster_sums(labels, clusters)
+        sums = column.form.cluster_sums(labels, clusters)
         own = sparse.coo_array(sums.turned)
         entries = (own.data, (here[own.row], own.col))
         turned = sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))

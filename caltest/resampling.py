@@ -21,7 +21,7 @@ import numpy as np
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
-from caltest.forms import Combined, Form, LabelFunction, Signed, Sums
+from caltest.forms import Combined, Form, LabelFunction, Sums
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
 from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses.classes import ALL, Reduction, taken
@@ -39,7 +39,7 @@ class Column(NamedTuple):
     """One statistic of one view; None is all rows, without a lens."""
 
     view: Reduction | None
-    form: Form
+    form: Any
 
     def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
         """Return the outcomes (B, …) that the form looks at, from the full ones of some rows."""
@@ -163,8 +163,7 @@ def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int
 
     Of columns that do not change if all signs are turned, half of them say all.
     """
-    even = all(cast("Signed", column.form).even for column in columns)
-    return draws_of_signs(n_clusters, count, seed, even)
+    return draws_of_signs(n_clusters, count, seed, all(column.form.even for column in columns))
 
 
 def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> Draws:
@@ -283,7 +282,7 @@ class _Block:
                 continue
             if scores is not summed:
                 summed, sums = scores, scores.sums(labels)
-            values[:, place] = cast("Sums", form).reduce(sums, cast("Sums", form).fixed)
+            values[:, place] = form.reduce(sums, form.fixed)
         for each in self.by_class:
             values[:, [one.place for one in each.parts]] = each.of_labels(full)
         return values

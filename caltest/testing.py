@@ -339,7 +339,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
                 raise InputError(f"with clusters {measure.name!r} is standardised by its draws; {do}.")
             if isinstance(form, HasSigns):
                 ((_, signed),) = signed_columns(columns_of(form), observed, rows.clusters, rows.weights)
-                return signed.observed  # type: ignore[attr-defined, no-any-return]
+                return signed.observed  # type: ignore[no-any-return]
         workers = fitted.by(Workers(n_jobs), rows.n_samples)
         return nulls.observed_value(fitted, form, observed, workers)
 

@@ -177,7 +177,7 @@ def _roots(each: Search, trial: Trial, most: int) -> tuple[Array, Places, Array]
 
 
 def _of_block(column: Column, draws: Draws, start: int, stop: int) -> Array:
-    return column.form.of_labels(column.outcomes(draws.draw(start, stop)))
+    return np.asarray(column.form.of_labels(column.outcomes(draws.draw(start, stop))))
 
 
 # ------------------------------------------------------------------ which are shown

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -410,14 +411,12 @@ def _too_even(law: Law, outcomes: Any) -> bool:
     if law.dimension is not None or n < _FEWEST_ROWS:
         return False
     with np.errstate(over="ignore", invalid="ignore"):
-        try:
+        with suppress(InputError):  # they state none
             mean, variance = law.mean_and_variance()
             sums = np.square((outcomes - mean).sum()) / variance.sum()
             full = _precision(mean) <= 1e-6 * float(np.std(mean))
             if full and gammainc(0.5, 0.5 * sums) <= NO_CHANCE:
                 return True
-        except InputError:  # they state none
-            pass
         try:
             below, at = law.cdf(outcomes)
         except InputError:

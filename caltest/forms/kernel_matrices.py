@@ -228,22 +228,21 @@ class KernelWeights(Weights):
 
 @dataclass(frozen=True, eq=False)
 class ProductWeights(Weights):
-    """W_ij = Π_l W_l,ij: the kernel on a product of spaces, for instance predictions and groups."""
+    """W_ij = V_ij U_ij: the kernel on a product of spaces, for instance predictions and groups."""
 
-    factors: tuple[Weights, ...]  #: The W_l, at least one.
+    first: Weights
+    second: Weights
 
     def __call__(self, rows: slice, columns: slice) -> Array:
-        first, *others = self.factors
-        block = first(rows, columns)
-        for factor in others:
-            block *= factor(rows, columns)
+        block = self.first(rows, columns)
+        block *= self.second(rows, columns)
         return block
 
     def at(self, rows: Places, columns: Places) -> Array:
-        return np.asarray(np.prod([factor.at(rows, columns) for factor in self.factors], axis=0))
+        return self.first.at(rows, columns) * self.second.at(rows, columns)
 
     def diagonal(self) -> Array:
-        return np.asarray(np.prod([factor.diagonal() for factor in self.factors], axis=0))
+        return self.first.diagonal() * self.second.diagonal()
 
 
 @dataclass(frozen=True, eq=False)

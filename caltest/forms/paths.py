@@ -178,10 +178,7 @@ class RisingBins(Form):
     weights: Array  #: (n,).
     norm: int  #: q.
 
-    @property
-    def resolution(self) -> float:
-        """Rounding of a norm of mean residuals."""
-        return 2.0 * ROUNDING
+    resolution = 2.0 * ROUNDING
 
     @cached_property
     def _groups(self) -> tuple[Places, Places, Array, Array]:

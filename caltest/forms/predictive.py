@@ -39,10 +39,8 @@ class NumberForm(Sums):
 
     by_blocks = False
 
-    @property
-    def direction(self) -> Array | None:
-        """What the sums are multiplied by to be one number, (K,); None of what is no such number."""
-        return np.ones(1)
+    #: What the sums are multiplied by to be one number, (K,); None of what is no such number.
+    direction: Array | None = np.ones(1)
 
     @property
     def probs(self) -> Array:  # type: ignore[override]
@@ -117,11 +115,7 @@ class MeanOfNumbers(MeanScore):
     law: Predictive  #: The predicted distributions f_i.
     weights: Array  #: (n,).
     of_rows: Callable[[Array], Array]  #: Takes outcomes (B, n, …), returns scores (B, n).
-    rounding: float = 0.0  #: Of the mean.
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
+    resolution: float = 0.0
 
     @cached_property
     def scores(self) -> Function:
@@ -304,10 +298,8 @@ class PitForm(NumberForm):
         combined = np.eye(len(levels)) if self.of_levels is None else self.of_levels
         return Ranges(self.law, weights, combined.reshape(len(levels), -1))
 
-    @property
-    def direction(self) -> Array:
-        """Of a distance: the mean over the levels, which rises as outcomes fall."""
-        return np.full(len(LEVELS), 1.0 / STEPS)
+    #: Of a distance: the mean over the levels, which rises as outcomes fall.
+    direction = np.full(len(LEVELS), 1.0 / STEPS)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         shares = sums / self.weights.sum()
@@ -344,7 +336,7 @@ class PitMean(MeanScore, PitForm):
     of_levels: Array
 
     @property
-    def direction(self) -> Array:
+    def direction(self) -> Array:  # type: ignore[override]
         return self.of_levels
 
     @cached_property
@@ -357,26 +349,13 @@ class PitMean(MeanScore, PitForm):
         return shares.reshape(len(shares))
 
 
-@dataclass(frozen=True, eq=False)
-class DrawnMoments:
-    """Moments of forms of one law from draws that are the same whatever is observed."""
-
-    forms: tuple[PitForm, ...]
-
-    def of(self, place: int, workers: Workers = ALONE) -> base.Moments:
-        """Return those of one form."""
-        return self._every[place]
-
-    @cached_property
-    def _every(self) -> list[base.Moments]:
-        values = [[form.of_labels(drawn) for form in self.forms] for drawn in _drawn(self.forms[0].law)]
-        every = []
-        for own in np.concatenate(values, axis=1):
-            centred = own - own.mean()
-            variance = float(centred @ centred) / (_DRAWN - 1)
-            third = float(np.mean(centred**3))
-            every.append(base.Moments.of_cumulants(float(own.mean()), variance, third))
-        return every
+def drawn_moments(forms: Sequence[PitForm]) -> Iterator[base.Moments]:
+    """Yield moments of forms of one law from draws that are the same whatever is observed."""
+    values = [[form.of_labels(drawn) for form in forms] for drawn in _drawn(forms[0].law)]
+    for own in np.concatenate(values, axis=1):
+        centred = own - own.mean()
+        variance = float(centred @ centred) / (_DRAWN - 1)
+        yield base.Moments.of_cumulants(float(own.mean()), variance, float(np.mean(centred**3)))
 
 
 # ------------------------------------------------------------------ pairs, by kernels

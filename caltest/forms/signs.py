@@ -143,12 +143,8 @@ class Signed(Form):
     of_signs: Callable[[Signs], Array]  #: Takes some signs (b, G), bytes, returns (b,) values.
     count: int  #: Number of clusters G.
     even: bool  #: Whether T is the same if all signs are turned.
-    rounding: float  #: How far two evaluations of one value may differ.
+    resolution: float = 0.0
     width: int = 1  #: Numbers that are held a draw.
-
-    @property
-    def resolution(self) -> float:
-        return self.rounding
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -159,12 +159,12 @@ def _between(low: Array | None, high: Array | None, outcomes: Outcomes, rows: sl
     return inside.view(np.uint8)
 
 
-@dataclass(frozen=True)
+@options(threshold=_threshold)
 class _AtThreshold(_Between):
     threshold: float | str
 
 
-@dataclass(frozen=True)
+@options(level=_level)
 class _AtLevel(_Between):
     level: float | str
 
@@ -176,7 +176,6 @@ class _AtLevel(_Between):
         return self._where(view, min(upper, 1.0 - upper) * counts > 1.0 - _ROUNDING)
 
 
-@options(threshold=_threshold)
 class Below(_AtThreshold):
     """For numbers: is the outcome below a threshold as often as predicted?
 
@@ -199,7 +198,6 @@ class Below(_AtThreshold):
         return None, np.full(law.n_samples, np.nextafter(self._number, -np.inf))
 
 
-@options(threshold=_threshold)
 class Above(_AtThreshold):
     """For numbers: is the outcome above a threshold as often as predicted?
 
@@ -291,7 +289,6 @@ def _came(law: Survival, until: float, outcomes: Outcomes, rows: slice = ALL) ->
     return np.asarray(own.until(outcomes, until)[1] == 1).view(np.uint8)
 
 
-@options(level=_level)
 class Quantile(_AtLevel):
     """For numbers: is the outcome at most the predicted quantile as often as predicted?
 
@@ -319,7 +316,6 @@ class Quantile(_AtLevel):
         return (np.arange(len(law.levels) + 1) <= law.place(self._number)).astype(np.uint8)
 
 
-@options(level=_level)
 class Interval(_AtLevel):
     """For numbers: is the outcome in the predicted central interval as often as predicted?
 

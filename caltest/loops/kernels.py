@@ -140,22 +140,20 @@ _AT_ONCE = 512  # rows added up by themselves, so that rounding stays small
 
 
 @loop
-def _add_rows(
-    features: Any, rows: Any, start: int, end: int, some: Any, sign: float, total: Any
-) -> None:
+def _add_rows(values: Any, rows: Any, start: int, end: int, some: Any, sign: float, total: Any) -> None:
     """Add the features of the rows of entries to ``total`` (F,), through sums of some of them."""
     for first in range(start, end, _AT_ONCE):
         last = min(end, first + _AT_ONCE)
         some[:] = 0.0
         e = first
         while e + 4 <= last:
-            one, two = features[rows[e]], features[rows[e + 1]]
-            three, four = features[rows[e + 2]], features[rows[e + 3]]
+            one, two = values[rows[e]], values[rows[e + 1]]
+            three, four = values[rows[e + 2]], values[rows[e + 3]]
             for f in range(len(some)):
                 some[f] = (((some[f] + one[f]) + two[f]) + three[f]) + four[f]
             e += 4
         while e < last:
-            one = features[rows[e]]
+            one = values[rows[e]]
             for f in range(len(some)):
                 some[f] += one[f]
             e += 1

@@ -381,7 +381,7 @@ class CKCE(Listed, row="ckce"):
         groups = np.array(self.groups.numbers)[:, None]
         if predictions.places is not None:
             groups = groups[predictions.places]
-        return ProductWeights((own, KernelWeights(self.groups.kernel, groups))), groups
+        return ProductWeights(own, KernelWeights(self.groups.kernel, groups)), groups
 
 
 @options()

@@ -21,7 +21,7 @@ from caltest.forms import Combined, Component, FeatureSquares, GriddedDifference
 from caltest.forms.base import ROUNDING, Moments
 from caltest.forms.kernel_matrices import Approximation, chosen
 from caltest.forms.low_rank import sharing
-from caltest.forms.predictive import DrawnMoments
+from caltest.forms.predictive import drawn_moments
 from caltest.kernels import Exponential, fitted
 from caltest.kernels.bandwidth import fixed_order
 from caltest.laws import Classes, Pools, Survival
@@ -46,9 +46,9 @@ def _forms(rows: Rows, *statistics: Statistic, seen: str = "") -> _Forms:
 
 def _by_draws(forms: _Forms, view: Reduction | None = None) -> Iterator[Component]:
     """Yield components whose moments come from draws that do not depend on the outcomes."""
-    drawn = DrawnMoments(tuple(form for form, _ in forms.values()))
-    for place, (name, (form, side)) in enumerate(forms.items()):
-        yield Component(name, form, side, view, law=partial(drawn.of, place))
+    moments = drawn_moments([form for form, _ in forms.values()])
+    for (name, (form, side)), known in zip(forms.items(), moments, strict=True):
+        yield Component(name, form, side, view, law=known)
 
 
 def _of_numbers(rows: Rows) -> Iterator[Component]:
