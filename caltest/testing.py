@@ -486,6 +486,8 @@ def _answered(
     stated = given.stated(answer, parameters=parameters)
     if isinstance(rows.law, Covered):
         stated |= {"lens": "coverage", "claim": "coverage is at least the level of the sets"}
+    if isinstance(rows.law, Point):
+        stated |= {"claim": f"the {rows.law.functional} of outcomes is as forecast"}
     return result_of(question, null, answer, _notes(given, fitted, form), **stated)
 
 
