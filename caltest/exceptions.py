@@ -196,7 +196,7 @@ class InputError(ValueError):
         """Return it as one of what is called so, a file for instance."""
         return InputError("{name}: {error}", name=name, error=self.phrase)
 
-    def explained(self, why: str) -> InputError:
+    def explained(self, why: str | Phrase) -> InputError:
         """Return it with a clause after what to do."""
         return InputError("{error}; {why}.", error=_without_stop(self.phrase), why=why)
 

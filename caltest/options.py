@@ -43,6 +43,14 @@ quantiles COLS  If quantiles of a number were predicted: their columns and level
     or a pattern whose star is the level, 'q*' for q0.05, 'model-*' for model-lo-90 and others.
 members PREFIX  If members of an ensemble, or draws, were predicted: what their columns are called
     before the number, sample_ for sample_0 and others.
+point COL  If one number was predicted: its column.
+functional NAME  What it forecasts: mean, median, or with a level quantile:0.9 or expectile:0.7.
+    [default: mean]
+low FLOAT  The smallest number that an outcome can be, 0 for amounts. (--lower is a column, of
+    intervals.) [default: not known]
+high FLOAT  The largest, 100 for percent. [default: not known]
+symmetric -  Outcomes of every row are symmetric about their mean.
+unit TEXT harmless  What a unit of the outcome is called, such as EUR.
 sets PREFIX  If prediction sets were predicted: what columns of 1 and 0 are called before the class, in_
     for in_cat and others; or the one column of lists, such as cat|dog. With --level.
 lower COL  If intervals were predicted: the column of lower ends; with --upper and --level.
@@ -96,7 +104,7 @@ example NAME typed  Bundled predictions instead of FILE, for instance digits:nai
 _TEXTS = {
     "audit": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where
-sets lower upper level claims calibration-rows
+point functional low high symmetric unit sets lower upper level claims calibration-rows
 time survival-at incidence follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
 feature features weights clusters blocks sampling-rate intersections
@@ -131,7 +139,7 @@ example
 """,
     "test": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
-sets lower upper level claims calibration-rows
+point functional low high symmetric sets lower upper level claims calibration-rows
 survival-at incidence follow-up interpolation logits group feature features weights clusters blocks
 sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
@@ -153,7 +161,8 @@ seed verbose json jobs example
 """,
     "estimate": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
-survival-at incidence follow-up interpolation logits group weights clusters blocks sampling-rate
+point functional low high symmetric survival-at incidence follow-up interpolation logits
+group weights clusters blocks sampling-rate
 statistic NAME =skce_uq  What is computed: see caltest list statistics.
 lens json jobs example
 """,
@@ -169,9 +178,9 @@ seed json jobs example
 """,
     "compare": """
 FILES FILE… typed  Two files or more, of the same rows in the same order; or one, with a column of
-    P(class 1) for each model (--columns before,after).
+    P(class 1) for each model (--columns before,after), or of point forecasts (--point before,after).
 label columns scale mean sd variance quantiles members truth where
-time event survival-at incidence follow-up interpolation logits
+point functional low high symmetric time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows, for errors in groups too; once for each column.
 weights clusters blocks sampling-rate
 intersections
@@ -235,7 +244,7 @@ materiality-low materiality-high alpha resamples seed report markdown json junit
 STATE FILE typed  The state, one JSON file: it is made if it is not there, and goes on if it is.
 FILES FILE… typed  Batches of rows with their outcomes, in the order of their predictions.
 label columns scale skip-missing mean sd variance quantiles members
-time event survival-at incidence follow-up interpolation logits
+point functional low high symmetric time event survival-at incidence follow-up interpolation logits
 group COL…  A column whose values group the rows; give it once for each column. Values stay as they are.
 clusters
 id/ids COL  A column of names of rows, if outcomes come late: rows whose label is empty wait, and a
@@ -259,10 +268,10 @@ json plot
 
 #: The sections of a command's help, and the options in them; all that are not named ask the question.
 SECTIONS = {
-    "Input": "FILE FILES STATE label columns mean sd variance quantiles members sets lower upper "
-    "level claims calibration-rows truth where time event survival-at incidence follow-up "
-    "interpolation time-unit scale skip-missing logits group feature features weights clusters blocks "
-    "sampling-rate id batch monitor:date example",
+    "Input": "FILE FILES STATE label columns mean sd variance quantiles members point functional "
+    "low high symmetric unit sets lower upper level claims calibration-rows truth where time event "
+    "survival-at incidence follow-up interpolation time-unit scale skip-missing logits group feature "
+    "features weights clusters blocks sampling-rate id batch monitor:date example",
     "Question": "",
     "Output": "report markdown json junit plot verbose title date fail-on help",
     "Advanced": "correction guaranteed rounding null alternative approximation rank functions pvalue "

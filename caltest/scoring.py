@@ -133,9 +133,11 @@ def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) 
         Called with a fitted classifier, rows and their labels, it returns minus the statistic, so
         that greater is better. A regressor is asked for distributions of numbers, by ``pred_dist``, by
         ``predict(X, return_std=True)`` or, at seven levels, by ``predict(X, quantiles=…)``: take a
-        statistic such as "pit_ad". For statistics with a sign, such as "ecd" and "citl", it returns
-        minus the absolute value. Labels are matched to the classifier's ``classes_``, which may
-        have any names.
+        statistic such as "pit_ad". The ``predict`` of all others is read as point forecasts: of the
+        mean, for "point_bias" and others, or, if the model's own parameters name a quantile or an
+        absolute loss, of that quantile, for "pit_ad". For statistics with a sign, such as "ecd" and
+        "citl", it returns minus the absolute value. Labels are matched to the classifier's
+        ``classes_``, which may have any names.
 
     Raises
     ------

@@ -444,7 +444,8 @@ def check_law(measure: Statistic, rows: Rows) -> None:
         return
     wanted = " or ".join(each.about for each in measure.laws)
     instead = law.instead
-    if quantiles or (Classes in measure.laws and isinstance(law, Predictive) and law.dimension is None):
+    of_numbers = isinstance(law, Predictive) and law.dimension is None and not isinstance(law, Point)
+    if quantiles or (Classes in measure.laws and of_numbers):
         instead = "give a lens such as 'quantile:0.5', or a statistic of numbers such as 'pit_ad'"
     raise InputError(f"{measure.name!r} is for {wanted}, and these are {law.about}; {instead}.")
 

@@ -163,7 +163,7 @@ def test_columns_of_one_file_are_models_of_two_classes(folder):
 
 
 def test_too_few_files(folder):
-    assert fails().startswith("there are no files to compare; give two or more, or one whose --columns")
+    assert fails().startswith("there are no files to compare; give two or more, or one with a column")
     assert fails(folder / "good.csv").startswith("there is one file to compare")
     assert "is given twice" in fails(folder / "good.csv", folder / "good.csv")
 

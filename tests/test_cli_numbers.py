@@ -172,6 +172,23 @@ def test_an_audit():
     assert found["pvalue"] == expected.pvalue
 
 
+POINTS = {"mean": ["--low", -90, "--high", 210], "median": [], "quantile:0.9": [], "expectile:0.7": []}
+
+
+@pytest.mark.parametrize("functional", POINTS)
+def test_point_forecasts(functional):
+    ends = {"low": -90.0, "high": 210.0} if POINTS[functional] else {}
+    point = caltest.predictive.Point(ROWS["forecast"], functional, **ends)
+    expected = caltest.test(point, ROWS["demand"], rng=1)
+    how = ["--label", "demand", "--point", "forecast", "--functional", functional]
+    assert result_of("demand.csv", *how, *POINTS[functional])["pvalue"] == expected.pvalue
+    stated = {"point": "forecast", "functional": functional, **ends}
+    found = read("demand.parquet", "demand", columns=stated)
+    assert caltest.test(found.rows, found.labels, rng=1).pvalue == expected.pvalue
+    with pytest.raises(InputError, match="tested all together; read the file whole"):
+        scan("demand.parquet", "demand", columns=stated)
+
+
 # --- wrong input
 
 IN_TEXT = (
@@ -208,6 +225,19 @@ WRONG = {
     "no level": ("--quantiles q0.05=0.05,q0.5",
         "--quantiles is 'q0.5'; give columns and their levels,"),
     "a percent": ("--quantiles q0.05=5", "the level of column 'q0.05' is 5.0; give a level between 0"),
+    "points of nothing": ("--low 0", "--low is of point forecasts; give --point, their column, too."),
+    "points and a law": ("--point forecast --mean forecast --sd error",
+        "both --sd and --point are given; give one of them."),
+    "points and sets": ("--point forecast --lower error --upper forecast --level 0.9",
+        "both --lower and --point are given; give one of them."),
+    "a functional": ("--point forecast --functional mode", "--functional is 'mode'; give 'mean', 'med"),
+    "an end": ("--point forecast --low 50", "the forecast "),
+    "ends": ("--point forecast --low 50 --high 20", "--low is 50, not below the largest number of"),
+    "no end": ("--point forecast --high inf", "--high is inf; give a finite number"),
+    "points of text": ("--point region", f"{IN_TEXT} name columns of numbers."),
+    "numbers": ("--columns forecast", "probs looks like point forecasts: row 0"),
+    "looks like it": ("",
+        f"{IN_TEXT} if 'forecast' predicts the outcome itself, give --point forecast, else name the"),
     "weights": ("--mean forecast --sd error --weights error",
         "the column 'error' is given as a prediction and as weights; give it once."),
 }  # fmt: skip

@@ -176,6 +176,12 @@ def first_contacts():
     yield "mean and sd", (PRICES, UNIT + 1), PRICES + 0.25
     yield "ends of intervals", np.column_stack([PRICES - 5, PRICES + 5])[:, :, None], PRICES + 0.25
     yield "point forecasts in [0, 1]", UNIT, PRICES + 0.25
+    yield "point forecasts of shares", 1.02 * UNIT, UNIT[::-1] ** 2
+    yield "point forecasts that are outcomes", PRICES[::-1], PRICES
+    yield "point forecasts of counts in [0, 1]", UNIT, np.tile([0, 0, 1, 2], 5)
+    yield "point forecasts of counts, too high", UNIT + 4, np.tile([0, 0, 1, 2], 5)
+    yield "point forecasts, all alike", UNIT * 0 + 4.5, PRICES
+    yield "point forecasts of whole degrees", UNIT, np.arange(20) - 7
     yield "vectors", np.column_stack([PRICES, UNIT]), np.column_stack([PRICES, UNIT]) + 0.25
     yield "averaged verdicts", UNIT, np.tile([0, 0.5, 1, 1], 5)
     yield "soft labels", P, P[::-1]

@@ -127,7 +127,7 @@ def test_a_model_without_classes_has_columns():
 
 
 WRONG = {
-    "regressor": (LinearRegression().fit(X, Y), Y, "which predicts no probabilities"),
+    "regressor": (LinearRegression().fit(X, Y), Y, "and these are point forecasts; "),
     "decisions": (RidgeClassifier().fit(X, Y), Y, "CalibratedClassifierCV makes one of a classifier"),
     "unfitted": (LogisticRegression(), Y, "model is LogisticRegression(), which is not fitted; fit it"),
     "unfitted pipeline": (make_pipeline(StandardScaler(), GaussianNB()), Y, "which is not fitted"),

@@ -28,6 +28,7 @@ OWN = {"probs", "labels", "models", "model", "class_names", "progress", "groups"
 #: Options that a command has besides the arguments.
 BESIDES = {
     "FILE", "FILES", "STATE", "label", "columns", "mean", "sd", "variance", "quantiles", "members",
+    "point", "functional", "low", "high", "symmetric",
     "truth", "where", "time", "event", "survival-at", "incidence", "follow-up", "interpolation",
     "logits", "group", "weights", "clusters", "blocks",
     "sets", "lower", "upper", "level", "claims", "calibration-rows",
@@ -141,7 +142,7 @@ def table(tmp_path_factory):
 TOLD = """
 test --columns score : give --logits, and
 test --columns log : give their exponentials, or --logits if
-test --columns price --label paid : point forecasts: .* distributions .--mean, --quantiles
+test --columns price --label paid : point forecasts .--point price., .* or distributions .--mean, --q
 test --columns p,age : 'age' is .*; use --group for it, or --columns for the others
 test --columns p --label high : labels has fractions, in .*; if .* give every vote a row, and --clusters
 test --columns p --clusters age --tolerance .1 : for rows in clusters use caltest audit

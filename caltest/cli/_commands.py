@@ -174,16 +174,23 @@ def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
     sources, models, labels = _models(asked, files, asked["example"])
     groups = None
     if files and asked["group"]:
-        own = asked["columns"] if len(files) > 1 else asked["columns"][:1]  # of the first model
-        groups = asked.but(FILE=files[0], columns=own).with_groups()[1]
+        own = asked if len(files) > 1 else next(iter(_by_column(asked).values()))
+        groups = own.but(FILE=files[0]).with_groups()[1]
         for file in files[1:]:
-            _check_alike(groups, asked.but(FILE=file, columns=own), files[0])
+            _check_alike(groups, own.but(FILE=file), files[0])
 
     from caltest import comparison
 
     found = comparison.compare(models, labels, groups=groups, **given)
     data = {"files": sources, "example": asked["example"], **found.to_dict()}
     return Found(data, found.summary(), found.plot, result=found)
+
+
+def _by_column(asked: Input) -> dict[str, Input]:
+    """Return what reads each model's column, by its name, if one file has those of several."""
+    if asked["point"]:
+        return {name: asked.but(point=name) for name in column_names(asked["point"])}
+    return {name: asked.but(columns=[name]) for name in asked["columns"] or ()}
 
 
 def _models(
@@ -199,16 +206,16 @@ def _models(
         loaded = {each: asked.but(example=f"digits:{each}").sample() for each in digits_models()}
         labels = loaded[digits_models()[0]].labels
         return None, {name: each.rows for name, each in loaded.items()}, labels
-    if len(files) == 1 and asked["columns"] and len(asked["columns"]) > 1:  # one of P(class 1) a model
-        beside = (*(asked["group"] or ()), *asked["columns"])  # which are known to be there
+    if len(files) == 1 and len(columns := _by_column(asked)) > 1:
+        beside = (*(asked["group"] or ()), *columns)  # which are known to be there
         read = {
-            name: asked.but(FILE=files[0], columns=[name], group=[x for x in beside if x != name])
-            for name in asked["columns"]
+            name: each.but(FILE=files[0], group=[x for x in beside if x != name])
+            for name, each in columns.items()
         }
     elif len(files) < 2:
         raise InputError(
             f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
-            "whose --columns are P(class 1) by each model, or --example digits."
+            "with a column by each model (--columns of P(class 1), or --point), or --example digits."
         )
     else:
         stems = [Path(path).stem for path in files]

@@ -201,6 +201,7 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
 #: What states distributions of numbers, in place of columns of probabilities.
 STATED = (
     *("mean", "sd", "variance", "quantiles", "members"),
+    *("point", "functional", "low", "high", "symmetric"),
     *("sets", "lower", "upper", "level", "claims", "calibration-rows"),
 )
 _OF_TIMES = ("survival-at", "incidence", "follow-up", "interpolation")
@@ -212,7 +213,7 @@ _OF_FILES = (
 #: With which all is read at once.
 _WHOLE = (
     *("example", "truth", "where", "time", "feature", "features", "skip-missing"),
-    *("sets", "lower"),
+    *("sets", "lower", "point"),
 )
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_FILES)
@@ -236,7 +237,9 @@ class Input:
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        numbers = {x.replace("-", "_"): self[x] for x in STATED if self[x] is not None}
+        numbers = {
+            x.replace("-", "_"): self[x] for x in STATED if self[x] is not None and self[x] is not False
+        }
         if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
             curves = "incidence" if self["incidence"] else "survival-at"
             if lacking := [name for name in (curves, "event", "time") if not self[name]]:
@@ -356,6 +359,7 @@ _SPOKEN = {
     **{option.argument: f"--{option.name}" for of in COMMANDS.values() for option in of.values()},
     **{option.argument: f"caltest test --{option.name}" for option in COMMANDS["test"].values()},
     **{f"caltest.{name.replace('-', '_')}": f"caltest {name}" for name in COMMANDS},
+    **{f"materiality[{side!r}]": f"--materiality-{side[4:]}" for side in SIDES},
     **dict.fromkeys(("to_frame()", "where()", "pandas.DataFrame(found.errors)"), "--json"),
 }
 

@@ -29,7 +29,8 @@ _LOOKS = {
     "other columns": "probs has columns that are no probabilities, beside {column}: {entry}, outside "
     "[0, 1]; {leave}, or of survival curves give the column of times too.",
     "numbers": "probs looks like {what}: {entry}, and the outcome there is {outcome}; numbers alone "
-    "state no probability, so {say} intervals ({sets}) or distributions ({laws}).",
+    "state no probability, so {say} point forecasts ({points}), intervals ({sets}) or "
+    "distributions ({laws}).",
     "sets": "probs looks like prediction sets: all entries are 0 or 1, and {row} has {found} ones; "
     "give {sets}, or probabilities of the classes.",
     "pairs": "probs looks like pairs (p0, p1) of Venn-ABERS: p0 is never above p1, and {row} sums to "
@@ -64,6 +65,7 @@ WORDS: dict[str, Any] = {
     "logits": Argument("logits", True),
     "exponentials": Argument("np.exp(probs)", shell="their exponentials"),
     "leave": Argument("leave that column out", shell="use --group for it, or --columns for the others"),
+    "points": Argument("predictive.Point(values, 'mean')", shell="--point COL"),
     "laws": Argument("predictive.Normal, Quantiles, Members", shell="--mean, --quantiles, --members"),
     "sets": Argument("predictive.Sets", shell="--sets, or --lower and --upper"),
     "survival": Argument("predictive.Survival", shell="--survival-at"),
@@ -114,7 +116,7 @@ class Suspect:
     def are_numbers(self) -> bool:
         """Whether outcomes are no classes, so that these seem to predict numbers."""
         p, y, m = self.values, self.labels, self.values.shape[1]
-        if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all() or np.isin(p, y).all():
+        if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all():
             return False
         off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (m > 1))
         known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
@@ -122,7 +124,10 @@ class Suspect:
         few = len(known) <= 2 * m + 2 or np.median(p) > known[-1]
         # Three classes or more have a column each; ratings are forecast by one number, between them.
         few &= m > 1 or len(known) < 3 or np.mean(abs(p - p.clip(*known[[0, -1]])) > 0.5) > 0.05
-        return bool(off.mean() >= (0.5 if whole and m > 1 else 0.1) and not (whole and few))
+        if m == 1 and np.count_nonzero(known % 1) > 0.5 * len(known):  # measured
+            return bool(off.any())
+        least = 0.5 if whole and m > 1 else 0.1
+        return bool(off.mean() >= least and not (whole and (few or np.isin(p, y).all())))
 
     @property
     def are_sets(self) -> bool:
@@ -216,12 +221,16 @@ def probs_error(suspect: Suspect) -> InputError:
     if kind == "numbers" and suspect.labels is not None:
         alone = wrong.shape[1] == 1
         facts["what"] = "point forecasts" if alone else "predictions of numbers"
-        facts["say"] = "give" if alone else "say which they are:"
+        facts["say"] = "give them as" if alone else "say which they are:"
         facts["outcome"] = f"{suspect.labels[0]:.6g}"
     elif kind == "sums":
         facts["most"] = OfAll(f", off by up to {np.abs(suspect.sums - 1).max():.2g}")
         facts["do"] = _advice(suspect)
-    return InputError(_LOOKS[kind], **facts)
+    error, y = InputError(_LOOKS[kind], **facts), suspect.labels
+    told = kind in ("numbers", "labels", "not finite") or wrong.shape[1] > 1
+    if told or y is None or y.dtype.kind not in "iuf" or np.isin(y[np.isfinite(y)], (-1, 0, 1)).all():
+        return error
+    return error.explained(Phrase("if outcomes are numbers, give point forecasts ({points})", WORDS))
 
 
 def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:

@@ -13,7 +13,7 @@ from caltest._visible import quoted
 from caltest.alignment import bare, forms
 from caltest.data.containers import NamedArray, listed, read_table
 from caltest.data.diagnose import WORDS
-from caltest.exceptions import Argument, InputError, OfAll
+from caltest.exceptions import Argument, InputError, OfAll, Phrase
 from caltest.laws.classes import Array
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
@@ -46,19 +46,24 @@ _WRONG = {
     "places": "labels are integers, and column {place} of probs (counting from 0) is called {name}, "
     "where other columns have words for names; give labels as these names, or rename the column.",
     "fractions": "labels has fractions{share}: {row} is {found}; if outcomes are numbers, give "
-    "distributions ({laws}) as predictions; if they are shares of votes, give every vote a row, and "
-    "{clusters} for what they are about.",
-    "measured": "labels holds numbers, not classes: {row} is {found}; give predicted distributions "
-    "({laws}) or intervals ({sets}) first, in place of probabilities.",
+    "point forecasts ({points}) or distributions ({laws}) as predictions; if they are shares of "
+    "votes, give every vote a row, and {clusters} for what they are about.",
+    "measured": "labels holds numbers, not classes: {row} is {found}; give point forecasts ({points}), "
+    "distributions ({laws}) or intervals ({sets}) first, in place of probabilities.",
     "not finite": "labels has entries that are not finite, the first, {found}, in {row}; leave "
     "these rows out of probs and labels alike.",
     "signs": "labels are -1 and 1; give 0 in place of -1.",
     "from 1": "labels run from 1 to {n} and probs has {n} columns, so they seem to be counted from 1; "
     "subtract 1 from each.",
     "negative": "label {found} in {row} is negative; where it marks a missing label, leave the row out "
-    "of probs and labels alike.",
+    "of probs and labels alike{do}.",
     "no column": "label {found} in {row} has no column: probs has {n} classes, 0 to {last}; give one "
     "column for every class, or correct the label{do}.",
+}
+_POINTS = ", or, if outcomes are numbers, give point forecasts ({points})"
+_OF_TWO = {
+    "negative": _POINTS,
+    "no column": f", or, of confidences in one class each, 1 where it was right{_POINTS}",
 }
 
 
@@ -227,7 +232,7 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
     if low == 1 and high == n_classes:
         raise InputError(_WRONG["from 1"], n=high)
     found = quoted(int(values[row]))
-    do = ", or, of confidences in one class each, 1 where it was right" * (n_classes == 2)
+    do = Phrase(_OF_TWO[wrong] if n_classes == 2 else "", WORDS)
     raise InputError(_WRONG[wrong], row=row, found=found, n=n_classes, last=n_classes - 1, do=do)
 
 

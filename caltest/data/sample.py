@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from caltest._arguments import arguments, flag, has
+from caltest._arguments import arguments, flag, has, regressor
 from caltest._numbers import counted
 from caltest._sums import Places, over_columns
 from caltest._visible import attempt, quoted, reason, shown
@@ -21,7 +22,7 @@ from caltest.data.labels import check_whole, column_indices, kept_at, numbers_in
 from caltest.data.premises import check_weights, shared_members
 from caltest.data.rows import Note, Rows, Sample, cluster_codes, row_weights
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.laws import Classes, Covered, Law, Normal, Quantiles, Sets, recognised
+from caltest.laws import Classes, Covered, Law, Normal, Point, Quantiles, Sets, recognised
 
 _WRONG = {
     "swapped": "probs and labels look swapped: probs has shape {shape} and holds classes, labels has "
@@ -460,7 +461,7 @@ def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = Non
 
 _OF_MODELS = {
     "not fitted": "model is {model}, which is not fitted; fit it first.",
-    "fails": "{model} does not predict X: predict_proba raises {error} ({reason}); give the columns "
+    "fails": "{model} does not predict X: {method} raises {error} ({reason}); give the columns "
     "that it was fitted to, or correct the model.",
     "several": "model is {model}, which predicts {n} labels per row; test them one by one, each with "
     "its own probabilities.",
@@ -481,7 +482,22 @@ def _forecasting(model: Any) -> Callable[[Any], Any] | None:
     levels = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
     if "quantiles" in asked:  # quantile forests
         return lambda X: Quantiles(levels, model.predict(X, quantiles=levels))
-    return None
+    if attempt(lambda: regressor("model", model)) is None or has(model, "classes_"):
+        return None
+    return lambda X: Point(model.predict(X), _functional(model))
+
+
+def _functional(model: Any) -> str:
+    """Return what a regressor was fitted to predict: the mean, if its parameters name no other."""
+    for name in ("best_estimator_", "_final_estimator"):  # of searches and pipelines
+        model = getattr(model, name, model)
+    known = attempt(model.get_params) or {}
+    loss = f"{known.get('loss')} {known.get('objective')}"
+    levels = [
+        known.get(name) for name in ("quantile", *("quantile_alpha", "alpha") * ("quantile" in loss))
+    ]
+    level = next((each for each in levels if isinstance(each, float) and 0.0 < each < 1.0), None)
+    return f"quantile:{level}" if level else "median" if re.search("absolute|l1|mae", loss) else "mean"
 
 
 def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
@@ -489,7 +505,8 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
 
     A classifier says by ``classes_`` which class each of its columns is: labels are looked up there, by
     their values, and returned as names. Without ``classes_``, labels are returned as they are. Of a
-    regressor that predicts distributions or quantiles these are returned, and y as it is.
+    regressor that predicts distributions or quantiles these are returned, else its point forecasts; and
+    y as it is.
 
     Raises
     ------
@@ -513,6 +530,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         kind, why = type(error).__name__, reason(error) or "without a word"
         text = _OF_MODELS["not fitted" if kind == "NotFittedError" else "fails"]
         facts = {"model": quoted(model), "error": kind, "reason": shown(why, 200)}
+        facts["method"] = "predict_proba" if regression is None else "predict"
         raise InputError(Phrase(text, facts)) from error
     named = _first_names("X", X, y)
     if regression is not None or has(probs, "cdf"):  # of skpro
@@ -557,7 +575,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     weights, clusters = options.pop("weights", None), options.pop("clusters", None)
     for name, value in options.items():
         if value is not None and value is not False:
-            kind = law.about if isinstance(law, Sets) else "distributions of numbers"
+            kind = law.about if isinstance(law, Sets | Point) else "distributions of numbers"
             text = (
                 f"{{argument}} is about probabilities of classes, and these are {kind}; leave it out."
             )

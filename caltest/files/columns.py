@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
+import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Number as Numeric
@@ -23,6 +24,7 @@ from caltest._parallel import check_fits
 from caltest._visible import quoted
 from caltest.data import Rows, Sample, predictions, sample
 from caltest.data.containers import NamedArray, cells_of, check_distinct, listed
+from caltest.data.diagnose import WORDS
 from caltest.data.premises import shared_members
 from caltest.data.rows import Clustering, Weighing, checked_weights, described, in_blocks
 from caltest.data.sample import counted_as
@@ -38,15 +40,18 @@ from caltest.spelling import is_missing, is_number
 # ------------------------------------------------------------------ what states numbers
 
 _OF_TIMES = ("survival", "incidence", "event", "follow_up")
-_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", *_OF_TIMES)
-_CURVES = "interpolation"  # no column, but how curves run between their times
+_KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", "point", *_OF_TIMES)
+_OF_SETS = ("sets", "lower", "upper", "level", "claims", "calibration_rows")
+#: No columns, but how curves run between times, and what is known of points; by what they are about.
+_HOW = {"interpolation": "event"} | dict.fromkeys(("functional", "low", "high", "symmetric"), "point")
 _STATED = (
-    *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",)),
+    *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",), ("point",)),
     *((each, "event", *end) for each in _OF_TIMES[:2] for end in ((), ("follow_up",))),
 )
 _WRONG = {
     "times": "of times until an event give {survival}, {event} and the column of times as the "
     "outcomes.",
+    "how": "{how} is of point forecasts; give {point}, their column, too.",
     "alone": "{other} is given alone; give the columns of {mean} and of one of {sd} and {variance}.",
     "both": "both {one} and {other} are given; give one of them.",
     "twice": "column {column} is given twice; give each its own.",
@@ -104,17 +109,20 @@ class NumberColumns:
         "cdf", the number up to which every column has the probability, by its name. Or, of "survival",
         the time of every column, or a pattern of names whose star is the time, with the column "event"
         (the outcomes are times), and perhaps "follow_up", and the "interpolation" of the curves,
-        "linear" or "step".
+        "linear" or "step". Or, of "point", the column of point forecasts, with the "functional" that
+        they state, "low", "high" and "symmetric" as :class:`caltest.predictive.Point` takes them.
     """
 
     of: Mapping[str, Any]
 
     def __post_init__(self) -> None:
         for name, column in self.of.items():
-            if name not in (*_KNOWN, _CURVES):
+            if name in _HOW:
+                continue
+            if name not in _KNOWN:
                 raise InputError(
                     f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', "
-                    "'quantiles', 'members', or 'survival' with 'event'."
+                    "'quantiles', 'members', 'point', or 'survival' with 'event'."
                 )
             if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
@@ -123,20 +131,22 @@ class NumberColumns:
                 number(f"the {what} of column {quoted(each)}", value)
         given = tuple(name for name in _KNOWN if name in self.of)
         twice = [name for name, count in Counter(self.names).items() if count > 1]
-        if given not in _STATED or twice or (_CURVES in self.of and "event" not in given):
-            of_times = not {*_OF_TIMES, _CURVES}.isdisjoint(self.of)
-            wrong = "times" if of_times else "alone" if len(given) < 2 else "both"
+        astray = next((name for name in self.of if _HOW.get(name, name) not in given), None)
+        if given not in _STATED or twice or astray:
+            of_times = not {*_OF_TIMES, "interpolation"}.isdisjoint(self.of)
+            wrong = "how" if astray else "alone" if len(given) < 2 else "both"
+            wrong = "twice" if twice and given in _STATED else "times" if of_times else wrong
             facts: dict[str, object] = {name: Argument(name) for name in _KNOWN}
             facts["one"], facts["other"] = map(Argument, ("", "columns", *given)[-2:])
-            facts |= {"survival": Argument("survival_at"), "column": quoted(next(iter(twice), ""))}
-            raise InputError(Phrase(_WRONG["twice" if given in _STATED else wrong], facts))
+            facts |= {"survival": Argument("survival_at"), "how": Argument(astray or "")}
+            raise InputError(Phrase(_WRONG[wrong], facts | {"column": quoted(next(iter(twice), ""))}))
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns; those of quantiles, of a cdf and of survival in the order of their numbers."""
         found: list[str] = []
         for what, columns in self.of.items():
-            if what != _CURVES:
+            if what not in _HOW:
                 found += [columns] if isinstance(columns, str) else _ordered(columns)
         return tuple(found)
 
@@ -170,13 +180,16 @@ class NumberColumns:
         several = next((kind for kind in self.of if kind in _SEVERAL), None)
         fine = np.isreal if several in ("quantiles", "members") else np.isfinite  # may be missing
         values = {x: finite_table(f"column {quoted(x)}", columns[x], fine=fine) for x in own}
+        if "point" in self.of:
+            how = {name: self.of[name] for name in _HOW if name in self.of}
+            return laws.Point(values[self.of["point"]], **how)
         if several is None:
             return Normal(**{argument: values[name] for argument, name in self.of.items()})
         names = _ordered(by_name := self.of[several])
         table = np.column_stack([values[name] for name in names])
         if several == "members":
             return laws.Members(table)
-        end, between = values.get(self.of.get("follow_up", "")), self.of.get(_CURVES)
+        end, between = values.get(self.of.get("follow_up", "")), self.of.get("interpolation")
         if several == "incidence":
             pairs = [by_name[name] for name in names]
             causes, times = ([*dict.fromkeys(each)] for each in zip(*pairs, strict=True))
@@ -209,7 +222,7 @@ class NumberColumns:
         return NumberSample(Rows(law), kept)
 
     def __str__(self) -> str:
-        return f"{', '.join(name for name in self.of if name != _CURVES)} from {listed(self.names)}"
+        return f"{', '.join(name for name in self.of if name not in _HOW)} from {listed(self.names)}"
 
 
 def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
@@ -262,6 +275,9 @@ class Roles:
     def __post_init__(self) -> None:
         own = vars(self)
         if isinstance(self.columns, Mapping) and {"sets", "lower"} & set(self.columns):
+            for name in [each for each in self.columns if each not in _OF_SETS][:1]:
+                one = Argument("sets" if "sets" in self.columns else "lower")
+                raise InputError(_WRONG["both"], one=one, other=Argument(name))
             own["sets"], own["columns"] = self.columns, None
         elif isinstance(self.columns, Mapping):
             own["numbers"] = NumberColumns(self.columns)
@@ -454,6 +470,10 @@ class Columns:
         weights = [name for name in [self.roles.weights] if name is not None]
         event = self.roles.numbers and self.roles.numbers.of.get("event")
         words = nw.Boolean, nw.String
+        dtype = None if self.label is None else frame.schema[self.label]
+        if dtype and dtype.is_float() and not given and (named := _called_so(self.probs)):
+            facts = {"name": quoted(named[0]), "points": _as_points(named), "else": advice}
+            advice = Phrase("if {name} predicts the outcome itself, give {points}, else {else}", facts)
         for name, dtype in frame.select(*self.numeric, *weights).schema.items():
             if name in weights:
                 if dtype == nw.String:
@@ -493,7 +513,8 @@ class Columns:
     def _lacking(self, table: Any) -> tuple[Any, str]:
         """Say which rows lack a prediction or an outcome, and how many lack which."""
         skip, rows = self.roles.skip_missing, table.num_rows
-        needed = (*(self.probs if self.roles.numbers is None else ()), self.label)
+        of = self.roles.numbers  # others may lack some of their numbers
+        needed = (*(self.probs if of is None or "point" in of.of else ()), self.label)
         columns = {name: table.column(name) for name in needed if name is not None}
         some = [name for name, each in columns.items() if skip or each.null_count]
         gone = np.array([columns[name].is_null(nan_is_null=skip) for name in some]).reshape(-1, rows)
@@ -625,7 +646,24 @@ class Content:
         except InputError as error:
             if self.origin is None:
                 raise
-            raise error.explained(self.origin) from error
+            names: Any = getattr(self.probs, "names", None) or getattr(self.probs, "columns", ())
+            points = _as_points(names if len(names) == 1 else _called_so(names))
+            named = error.changed(lambda fact: points if points and fact is WORDS["points"] else fact)
+            raise named.explained(self.origin) from error
+
+
+_FORECASTS = re.compile(r"(.*[^a-z])?(y?[ _-]?hat|y?[ _-]?pred(ict(ed|ions?))?|forecasts?)([^a-z].*)?")
+
+
+def _as_points(names: Sequence[str]) -> Argument | None:
+    """Return how the first of the columns, if there is one, is given as point forecasts."""
+    own = f"columns={{'point': {names[0]!r}}}" if names else ""
+    return Argument(own, shell=f"--point {shlex.quote(names[0])}") if names else None
+
+
+def _called_so(names: Iterable[str]) -> list[str]:
+    """Return the columns that are called as forecasts of a number are."""
+    return [name for name in names if _FORECASTS.fullmatch(name.lower())]
 
 
 _SIGNS = "column {column} holds {found} in {row}, and % elsewhere; say what it is out of, with {scale}."

@@ -76,16 +76,17 @@ def read(
         ``labels``, ``y``, ``y_true``, ``target``, ``class`` that there is, in any case.
     columns
         Names of the probability columns of a table, in class order. Default: all but the label and the
-        groups; no column is left out silently. Where the outcome is a number, what the columns state
-        of it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
+        groups; no column is left out silently. Where the outcome is a number, what the columns state of
+        it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
         ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
         ``{"members": "sample_"}``, all columns called so with a number behind it, members of an
-        ensemble in any order. The label is then the column of outcomes. Or what prediction sets have,
-        ``{"sets": "in_", "level": 0.9}``: columns of 1 and 0, "in_cat" for the class cat, or one column
-        of lists such as "cat|dog"; or ``{"lower": …, "upper": …, "level": …}``, ends of intervals. The
-        level may be a column, and "claims" and "calibration_rows" are those of
-        :class:`caltest.predictive.Sets`.
+        ensemble in any order; or ``{"point": "forecast", "low": 0}``, point forecasts of the mean, or
+        of another "functional", with what :class:`caltest.predictive.Point` takes. The label is then
+        the column of outcomes. Or what prediction sets have, ``{"sets": "in_", "level": 0.9}``: columns
+        of 1 and 0, "in_cat" for the class cat, or one column of lists such as "cat|dog"; or
+        ``{"lower": …, "upper": …, "level": …}``, ends of intervals. The level may be a column, and
+        "claims" and "calibration_rows" are those of :class:`caltest.predictive.Sets`.
     groups
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
@@ -391,6 +392,9 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
         if roles.features or roles.skip_missing:
             what = Argument("features" if roles.features else "skip_missing")
             raise InputError(f"{what} are known of all rows or none; {READ_WHOLE}.")
+        if roles.numbers is not None and "point" in roles.numbers.of:
+            do = "read the file whole, by caltest.files.read"
+            raise InputError(f"errors of point forecasts are tested all together; {do}.")
         if _is_table(place) or place.suffix.lower() != ".npy":
             return replace(stored_table(place, roles, whole=False), logits=roles.logits)
         with paths.opened(place, NUMPY) as file:

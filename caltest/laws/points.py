@@ -14,7 +14,7 @@ import numpy as np
 
 from caltest._arguments import Number, arguments, flag
 from caltest._visible import attempt, quoted
-from caltest.exceptions import InputError, Premise
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array, Law, Outcomes
 from caltest.laws.quantiles import Quantiles
@@ -95,14 +95,15 @@ class Point(Shaped):
         self.tau = (attempt(lambda: float(level)) or 0.0) if colon else 0.5
         named = kind in (QUANTILE, EXPECTILE) if colon else kind in (MEAN, MEDIAN)
         if not (named and 0.0 < self.tau < 1.0):
-            raise InputError(f"functional is {quoted(functional)}; {_GIVE}.")
+            raise InputError(argument="functional", found=quoted(functional), do=_GIVE)
         self.functional, self.symmetric, self.low, self.high = functional, symmetric, low, high
         if symmetric and kind == EXPECTILE and self.tau != 0.5:
-            found = "symmetric is said of outcomes about their mean, and these are expectiles"
-            raise InputError(f"{found}; leave it out, or give the ends of outcomes.")
+            text = "{argument} is about means, and these are expectiles; leave it out, or give ends."
+            raise InputError(text, argument="symmetric")
         if self.bounded and not self.low < self.high:  # type: ignore[operator]
-            raise InputError(f"low is {low:g} and high is {high:g}; {_ENDS}.")
-        self._inside("values", self.values)
+            found = f"{low:g}, not below the largest number of outcomes, {high:g}"
+            raise InputError(argument="low", found=found, do=_ENDS)
+        self._inside("the forecast", self.values)
 
     @property
     def of_quantile(self) -> bool:
@@ -121,14 +122,15 @@ class Point(Shaped):
             np.inf if self.high is None else self.high,
         )
         for row in np.flatnonzero((numbers < low) | (numbers > high))[:1]:
-            end = f"below low = {low:g}" if numbers[row] < low else f"above high = {high:g}"
-            found = f"{what} is {numbers[row]:g} in {{row}}, {end}"
-            raise InputError(f"{found}; {_ENDS}.", row=int(row))
+            below = numbers[row] < low
+            end = Argument("low", self.low) if below else Argument("high", self.high)
+            found = f"{what} {numbers[row]:g} in {{row}} is {'below' if below else 'above'} {{end}}"
+            raise InputError(f"{found}; correct that end, or such rows.", row=int(row), end=end)
         return numbers
 
     def outcomes(self, values: object) -> Array:
         """Check outcomes, and return them as (n,)."""
-        return self._inside("the outcomes", super().outcomes(values))
+        return self._inside("the outcome", super().outcomes(values))
 
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
         """Return the law, of a quantile that of a quantile forecast at one level, and outcomes."""

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from caltest._arguments import arguments, choose, wrong
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
-from caltest.exceptions import InputError
-from caltest.laws import Classes
+from caltest.exceptions import Argument, InputError
+from caltest.laws import Classes, Point
 from caltest.laws.members import halves
 from caltest.lenses.classes import ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
 from caltest.lenses.distributions import (
@@ -132,8 +132,9 @@ def lens_of(predictions: Rows, lens: Asked, default: str | None = None) -> Lens 
     """Return the lens that was asked for; if none was, of more than two classes the default."""
     found = find_lens(lens)
     if found is None and default is not None and predictions.n_classes is None:
-        do = "give a lens, such as 'quantile:0.5' or 'below:10'"
-        raise InputError(f"this is about one probability, and these are {predictions.law.about}; {do}.")
+        law, do = predictions.law, "give a lens, such as 'quantile:0.5' or 'below:10'"
+        do = f"give them to {Argument('caltest.audit')}" if isinstance(law, Point) else do
+        raise InputError(f"this is about one probability, and these are {law.about}; {do}.")
     usual = found is None and default is not None and (predictions.n_classes or 0) > 2
     return find_lens(default) if usual else found
 

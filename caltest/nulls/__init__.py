@@ -12,7 +12,7 @@ from caltest._visible import quoted
 from caltest.data import Sample
 from caltest.exceptions import InputError
 from caltest.forms import Form
-from caltest.laws import Law
+from caltest.laws import Law, Point
 from caltest.nulls.asymptotic import Bootstrap, Bound, Brownian, Chi2, Consistency, NormalApproximation
 from caltest.nulls.base import *
 from caltest.nulls.clusters import ClusterSigns, ComonotoneLabels, OnePerCluster
@@ -47,9 +47,11 @@ _DRAWS = 99
 def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
     """Return about what a calibrated model with the same predictions would have: the mean of draws.
 
-    None for rows in clusters, of whose dependence draws know nothing, and for censored times.
+    None for rows in clusters, of whose dependence draws know nothing, for censored times, and for point
+    forecasts, of which nothing can be drawn.
     """
-    if view.rows.clusters is not None or view.rows.law.seen is not None:
+    law = view.rows.law
+    if view.rows.clusters is not None or law.seen is not None or isinstance(law, Point):
         return None
     trial = Trial(view.rows, view.labels, _DRAWS, 0, Workers())
     drawn: Any = MonteCarlo().answer(trial.question(fitted, form, fitted.alternatives[0]))
