@@ -87,3 +87,12 @@ def test_what_few_rows_carry_is_not_looked_at():
     with pytest.raises(caltest.InputError, match="3 rows in effect"):
         caltest.audit(Point(x), y)
     assert caltest.test(Point(x), y).pvalue == 1.0
+
+
+def test_slices_are_searched_by_bets():
+    x, y = _shares(600)
+    known = Point(x, low=0, high=100)
+    found = caltest.test(known, y, features={"a": np.arange(600) % 7}, rng=0)
+    assert (found.name, found.guarantee, found.pvalue > 0.05) == ("feature_scan", "exact", True)
+    y = (y + 20 * (np.arange(600) % 7 == 3)).clip(0, 100)
+    assert caltest.test(known, y, features={"a": np.arange(600) % 7}, rng=0).pvalue < 0.001

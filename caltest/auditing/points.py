@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, stdtrit
+from scipy.special import stdtrit
 
 from caltest._sums import Array
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
@@ -31,7 +31,7 @@ from caltest.exceptions import InputError
 from caltest.nulls.times import FEWEST_ROWS, carrying
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs, signed_columns, table
-from caltest.statistics.points import ErrorForm, bets_of, least_mean
+from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
 
 _POWER = 0.84  # standard errors by which an estimate may be off with a probability of 80%
 _MOST_NAMED = 1000  # slices
@@ -222,27 +222,6 @@ def _pvalues(logs: Array) -> Array:
     return np.asarray(np.exp(-logs.clip(min=0.0)))
 
 
-def _wealth(form: Any, outcomes: Array, codes: Any) -> float:
-    """Return the evidence of a statistic against both sides, or that of a scan: the mean of slices."""
-    if isinstance(form, ErrorForm):
-        over, under = form.wealths(outcomes, Clusters.of(codes, form.weights))
-        return over if form.kind == "path" else float(np.logaddexp(over, under) - math.log(2.0))
-    every = slice_wealths(form, outcomes)
-    return float(logsumexp(every) - math.log(len(every)))
-
-
-def slice_wealths(form: Any, outcomes: Array) -> Array:
-    """Return the evidence of bets on every slice of independent rows, (K,), of the sides that count."""
-    (least, most), w = form.law.ends, form.weights
-    errors, logs = w * form.law.errors(outcomes), list[Array]()
-    shares, weights = bets_of(len(w))
-    for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
-        if form.side in (0, -sign) and room > 0.0:  # errors above 0 are outcomes that are too rare
-            bets = np.log1p(0.5 * shares[:, None] * sign * errors / room)
-            logs.append(logsumexp(form.cells.sums(bets), axis=0, b=weights[:, None]))
-    return np.asarray(logsumexp(logs, axis=0) - math.log(len(logs)))
-
-
 def answers_of_points(
     hypotheses: Sequence[Hypothesis], rests: Sequence[Subtraction], whole: Sample, options: Options
 ) -> Answers:
@@ -256,7 +235,9 @@ def answers_of_points(
         for x, (look, _) in zip(columns, every, strict=True)
     ]
     if law.bounded:
-        logs = np.array([_wealth(*each) for each in own])
+        logs = np.array(
+            [evidence_of(form, outcomes, Clusters.of(at, form.weights)) for form, outcomes, at in own]
+        )
         values = [form.value(outcomes) for form, outcomes, _ in own]
         return _exact(np.array(values), logs)
     signed = signed_columns(columns, whole.labels, codes, whole.rows.weights)

@@ -15,13 +15,14 @@ from caltest._arguments import options
 from caltest._sums import Array, Places
 from caltest.clusters import Clusters
 from caltest.forms import FEWEST_CLUSTERS
+from caltest.forms.features import ScanForm
 from caltest.laws import Point
 from caltest.nulls.base import Answer, ComponentAnswer, Guarantee, Null, Question, ranked
 from caltest.pvalues import Alternative, combine_sides
 from caltest.resampling import columns_of, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
 from caltest.statistics import Events, EventSlope
-from caltest.statistics.points import ErrorForm
+from caltest.statistics.points import ErrorForm, evidence_of
 from caltest.statistics.times import EventMean
 
 _SIGNS = 5  # key of the seed of signs
@@ -206,15 +207,12 @@ def carrying(form: Any, outcomes: Array, codes: Places) -> float:
 
 def exact_pvalues(form: Any, outcomes: Array, clusters: Clusters) -> dict[str, float]:
     """Return the p-values of bets, by the alternative, that the ends of outcomes allow for."""
-    if not isinstance(form, ErrorForm):
-        return {}
-    over, under = form.wealths(outcomes, clusters)
-    names = ("greater", "less", "two-sided")
-    logs = dict(zip(names, (over, under, np.logaddexp(over, under) - np.log(2.0)), strict=True))
-    known = {"greater": form.law.high is not None, "less": form.law.low is not None}
-    known["two-sided"] = form.law.bounded
-    if form.kind == "path":
-        known = {"greater": form.law.bounded}
-    elif form.kind == "slope":
-        known = dict.fromkeys(names, form.law.bounded)
-    return {name: min(1.0, float(np.exp(-max(logs[name], 0.0)))) for name in names if known.get(name)}
+    law, found = form.law, dict[str, float]()
+    if law.bounded and isinstance(form, ScanForm) and clusters.count == law.n_samples:
+        found["greater"] = evidence_of(form, outcomes, clusters)
+    elif isinstance(form, ErrorForm) and (law.bounded or form.kind == "mean"):
+        over, under = form.wealths(outcomes, clusters)
+        found |= {"greater": over} if law.high is not None else {}
+        found |= {"less": under} if law.low is not None and form.kind != "path" else {}
+        found |= {"two-sided": evidence_of(form, outcomes, clusters)} if law.bounded else {}
+    return {name: float(np.exp(-max(log, 0.0))) for name, log in found.items()}

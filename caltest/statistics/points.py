@@ -172,6 +172,27 @@ def _dense(sums: Any) -> Array:
     return np.asarray(sums.toarray() if hasattr(sums, "toarray") else sums)
 
 
+def evidence_of(form: Any, outcomes: Array, clusters: Clusters) -> float:
+    """Return the evidence against both sides, as a logarithm; of a scan the mean of that of slices."""
+    if isinstance(form, ErrorForm):
+        over, under = form.wealths(outcomes, clusters)
+        return over if form.kind == "path" else float(np.logaddexp(over, under) - np.log(2.0))
+    every = slice_wealths(form, outcomes)
+    return float(logsumexp(every) - np.log(len(every)))
+
+
+def slice_wealths(form: Any, outcomes: Array) -> Array:
+    """Return the evidence of bets on every slice of independent rows, (K,), of the sides that count."""
+    (least, most), w = form.law.ends, form.weights
+    errors, logs = w * form.law.errors(outcomes), list[Array]()
+    shares, weights = bets_of(len(w))
+    for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
+        if form.side in (0, -sign) and room > 0.0:  # errors above 0 are outcomes that are too rare
+            bets = np.log1p(0.5 * shares[:, None] * sign * errors / room)
+            logs.append(logsumexp(form.cells.sums(bets), axis=0, b=weights[:, None]))
+    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
+
+
 # ------------------------------------------------------------------ statistics
 
 
