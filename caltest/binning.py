@@ -193,12 +193,10 @@ class FromEdges(ScoreBinning):
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return the edges given, which must cover the scores."""
-        outside = np.flatnonzero((scores < self.edges[0]) | (scores > self.edges[-1]))
-        if len(outside):
-            raise InputError(
-                f"the score {scores[outside[0]]:g} of row {outside[0]} (counting from 0) lies outside "
-                f"the edges {self.edges[0]:g} to {self.edges[-1]:g}; give edges that cover all scores."
-            )
+        low, high = self.edges[0], self.edges[-1]
+        for row in np.flatnonzero((scores < low) | (scores > high))[:1]:
+            found = f"the score {scores[row]:g} of row {row} (counting from 0) lies outside the edges"
+            raise InputError(f"{found} {low:g} to {high:g}; give edges that cover all scores.")
         return np.asarray(self.edges)
 
 

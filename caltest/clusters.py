@@ -77,11 +77,8 @@ class Clusters:
 
     def pairs(self, tile: Tile) -> Array:
         """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
-        check_fits(
-            16.0 * self.count**2,
-            f"a number for every pair of {self.count} clusters",
-            "take a kernel of low rank (the approximation 'nystrom')",
-        )
+        do = "take a kernel of low rank (the approximation 'nystrom')"
+        check_fits(16.0 * self.count**2, f"a number for every pair of {self.count} clusters", do)
         found = np.zeros((self.count, self.count))
         cut = blocks(len(self.codes), WIDE_TILE)
         known = []

@@ -271,11 +271,9 @@ class _Block:
         for (view, form), place in zip(self.columns, self.places, strict=True):
             see, rows = (None, None) if view is None else (view.see, view.places)
             if see is not lens:
-                lens = see
-                reduced = full if see is None else see(full)
+                lens, reduced = see, full if see is None else see(full)
             if view is not last or view is None:
-                last = view
-                labels = reduced if rows is None else taken(reduced, rows)
+                last, labels = view, reduced if rows is None else taken(reduced, rows)
             scores = form.shared_scores if isinstance(form, Sums) else None
             if scores is None:
                 values[:, place] = form.of_labels(labels, ALONE)

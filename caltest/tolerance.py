@@ -79,21 +79,18 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     view = show(stated, lens)
     seen = view.sample(whole.labels)
     if seen.rows.n_classes != 2:
-        raise InputError(
-            f"rounding needs a single probability, and {seen.rows.n_classes} are tested; give "
-            f"{Argument('lens', 'top_label')}, 'class:0' or another lens of one probability, or "
-            "probabilities that are not rounded."
-        )
+        found = f"rounding needs a single probability, and {seen.rows.n_classes} are tested"
+        do = f"give {Argument('lens', 'top_label')}, 'class:0' or another lens of one probability"
+        raise InputError(f"{found}; {do}, or probabilities that are not rounded.")
     # Of how many classes the event is one, in every row.
     inside = np.sum(view.outcomes(np.repeat(np.arange(m)[:, None], n, axis=1)) == 1, axis=0)
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
     tolerance = 0.5 * rounding * n_summed
     if tolerance >= 1.0:
-        raise InputError(
-            f"rounding is {rounding:.6g}, and the event adds up {n_summed} values, so any probability "
-            "is possible; give a lens of fewer classes, or probabilities that are not rounded."
-        )
+        why = f"the event adds up {n_summed} values, so any probability is possible"
+        do = "give a lens of fewer classes, or probabilities that are not rounded"
+        raise InputError(f"rounding is {rounding:.6g}, and {why}; {do}.")
     per_one = round(1.0 / rounding)  # a sum of multiples is one
     one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
     pair = np.column_stack([1.0 - one, one] if column else [one, 1.0 - one])
@@ -105,10 +102,9 @@ def check_possible(measure: Statistic, null: Null, alternative: str | None) -> T
     """Return the alternative, or say why there is no such test."""
     if not measure.monotone:
         names = ", ".join(name for name, each in STATISTICS.items() if each.monotone)
-        raise InputError(
-            f"{measure.name!r} is not monotone in the labels, so no model within the tolerance is the "
-            f"least favourable one; possible here: {names}."
-        )
+        found = f"{measure.name!r} is not monotone in the labels"
+        why = "no model within the tolerance is the least favourable one"
+        raise InputError(f"{found}, so {why}; possible here: {names}.")
     if not isinstance(null, _NULLS):
         found = f"the null {null.name!r} cannot test a single given model, which a tolerance needs"
         raise InputError(f"{found}; possible here: {', '.join(each.name for each in _NULLS)}.")

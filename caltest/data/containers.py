@@ -381,10 +381,8 @@ def columns_of(
         alone = columns[0][1] is given
         found[name] = entries = read(column, what if alone else f"column {quoted(name)}")
         if len(entries) != n_rows:
-            raise InputError(
-                f"column {quoted(name)} of {what} has {len(entries)} entries for {n_rows} rows of "
-                "probs; give one for every row."
-            )
+            told = f"column {quoted(name)} of {what} has {len(entries)} entries for {n_rows} rows"
+            raise InputError(f"{told} of probs; give one for every row.")
     return found
 
 

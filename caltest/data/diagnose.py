@@ -381,7 +381,5 @@ def impossible_rows(broken: Places, n: int, what: str = "the observed label") ->
     if len(broken) == 0:
         return ()
     named = ", ".join(map(str, broken[:5])) + (", …" if len(broken) > 5 else "")
-    return (
-        f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had "
-        "probability 0: that alone proves the model miscalibrated, whatever p is.",
-    )
+    found = f"In {len(broken)} of {n} rows (counting from 0: {named}) {what} had probability 0"
+    return (f"{found}: that alone proves the model miscalibrated, whatever p is.",)

@@ -553,10 +553,9 @@ def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
         return
     choose("approximation", method, dict.fromkeys(get_args(Approximation)))
     if len(kernel.terms) > 1:
-        raise InputError(
-            f"kernel has {len(kernel.terms)} parts, and an approximation takes one kernel between "
-            "predictions and one matrix between classes; leave the approximation out."
-        )
+        why = "an approximation takes one kernel between predictions and one matrix between classes"
+        do = "leave the approximation out"
+        raise InputError(f"kernel has {len(kernel.terms)} parts, and {why}; {do}.")
     if method == "fourier" and not has_fourier_features(kernel.terms[0][0]):
         do = f"use {Argument('approximation', 'nystrom')}, which takes any kernel"
         raise InputError(f"there are no Fourier features of {quoted(kernel.terms[0][0], 200)}; {do}.")

@@ -237,7 +237,6 @@ class RisingBins(Form):
 # ------------------------------------------------------------------ scan
 
 
-Positions: TypeAlias = Places
 #: Which errors count: claiming too much, too little, or either.
 Side: TypeAlias = Literal["over", "under"]
 
@@ -258,8 +257,8 @@ class Level(NamedTuple):
 class Intervals:
     """Ranges of the rows in the order of their scores, as unions of neighbouring pieces."""
 
-    order: Positions  #: (n,) the rows in order.
-    edges: Positions  #: (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
+    order: Places  #: (n,) the rows in order.
+    edges: Places  #: (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
     levels: tuple[Level, ...]  #: Which unions of pieces are the L intervals.
 
     @classmethod
@@ -288,13 +287,13 @@ class Intervals:
         return cls(order, edges, tuple(Level(half, 2 * half) for half in halves))
 
     @classmethod
-    def of_cells(cls, cells: Positions) -> Intervals:
+    def of_cells(cls, cells: Places) -> Intervals:
         """Return the bins (n,), 0..K−1, each an interval of its own."""
         edges = np.concatenate([[0], np.cumsum(np.bincount(cells))]).astype(np.intp)
         return cls(np.argsort(cells, kind="stable"), edges, (Level(1, 1),))
 
     @cached_property
-    def in_pieces(self) -> tuple[Positions, Positions]:
+    def in_pieces(self) -> tuple[Places, Places]:
         """The first piece, and that after the last, of every interval, (L,) each."""
         pieces = np.arange(len(self.edges))
         begins = [pieces[: -level.width : level.step] for level in self.levels]
@@ -302,7 +301,7 @@ class Intervals:
         return np.concatenate(begins), np.concatenate(ends)
 
     @cached_property
-    def bounds(self) -> Positions:
+    def bounds(self) -> Places:
         """First row and row after the last, in order, of every interval, (L, 2)."""
         return np.column_stack([self.edges[places] for places in self.in_pieces])
 

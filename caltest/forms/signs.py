@@ -357,10 +357,9 @@ def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
     effective = float((squares / largest).sum()) ** 2 / total / count if total > 0.0 else 0.0
     here = float(np.mean(of_a_bin))
     if here < form.fewest_of_a_bin:
-        raise InputError(
-            f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average, too few for "
-            f"their signs; take fewer bins, 'ece_squared', or {Argument('null', 'one_per_cluster')}."
-        )
+        found = f"a bin of {quoted(name)} holds {here:.1f} clusters in effect, on average"
+        do = f"take fewer bins, 'ece_squared', or {Argument('null', 'one_per_cluster')}"
+        raise InputError(f"{found}, too few for their signs; {do}.")
     return min(effective, here)
 
 

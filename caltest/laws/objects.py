@@ -115,10 +115,9 @@ class Distribution(Shaped):
         ends = np.stack([np.nextafter(outcomes, -np.inf), outcomes])
         found = self._asked(["cdf"], ends)
         for place in np.argwhere(~((found >= -_ROUNDED) & (found <= 1.0 + _ROUNDED)))[:1]:
-            raise InputError(
-                f"the cdf of row {place[-1]} (counting from 0) is {found[tuple(place)]:g} at "
-                f"{ends[tuple(place)]:g}; give distributions whose cdf is between 0 and 1."
-            )
+            at = tuple(place)
+            text = f"the cdf of row {at[-1]} (counting from 0) is {found[at]:g} at {ends[at]:g}"
+            raise InputError(f"{text}; give distributions whose cdf is between 0 and 1.")
         below, at = np.clip(found, 0.0, 1.0)
         return below, at
 
@@ -340,10 +339,8 @@ def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, 
         found = f"{name} fails to draw, or to state its entropy, density or cdf ({error})"
         raise _refused(found) from error
     for row in np.flatnonzero(~right)[:1]:
-        raise _refused(
-            f"{name} has the {'entropy' if known else 'cdf at 0'} {np.ravel(stated)[row]:g} at row "
-            f"{row} (from 0), as where parameters are out of their range"
-        )
+        what = f"the {'entropy' if known else 'cdf at 0'} {np.ravel(stated)[row]:g} at row {row}"
+        raise _refused(f"{name} has {what} (from 0), as where parameters are out of their range")
     if alone and stated.ndim != 1:
         raise _refused(f"{name} does not say how many rows it is about")
     entries = drawn.shape[len(shape) :]
@@ -452,10 +449,9 @@ def _of_paths(forecasts: Sequence[Any]) -> Predictive:
     arrays = [np.asarray(each.forecast_array if quantiles else each.samples) for each in forecasts]
     known = {tuple(each.forecast_keys) if quantiles else np.shape(each.samples) for each in forecasts}
     if len(known) > 1 or arrays[0].ndim != 2:
-        raise InputError(
-            f"the forecasts have {'the keys' if quantiles else 'samples of shapes'} "
-            f"{' and '.join(map(str, sorted(known)[:2]))}; give all of them the same, of one entry."
-        )
+        what = "the keys" if quantiles else "samples of shapes"
+        both = " and ".join(map(str, sorted(known)[:2]))
+        raise InputError(f"the forecasts have {what} {both}; give all of them the same, of one entry.")
     if not quantiles:
         return Members(np.stack(arrays), [str(k + 1) for k in range(arrays[0].shape[1])])
     levels = {k: level for k, name in enumerate(known.pop()) if (level := level_called(name))}

@@ -622,10 +622,8 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
     falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
     if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
         if (at[:, 0] > 0.0).any() or (falling[:, 0] < 1.0 - _ROUNDED).any():
-            raise InputError(
-                "survival at time 0 is below 1 in some row; leave rows out whose event came at once, "
-                "or give survival.T if the times are its columns."
-            )
+            text = "survival at time 0 is below 1 in some row; leave rows out whose event came at once"
+            raise InputError(f"{text}, or give survival.T if the times are its columns.")
         at, falling = at[:, 1:], falling[:, 1:]
     first = np.zeros((len(at), 1)), np.zeros((len(table), 1))
     return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])

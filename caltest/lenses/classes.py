@@ -221,16 +221,14 @@ class ClassWise(_Event):
     kind: ClassVar[str] = "class"
 
     def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
-        classes = predictions.classes or ()
+        classes, m = predictions.classes or (), predictions.n_classes
         column = whole_number(self.which)
         if isinstance(self.which, str) and self.which in classes:
             column = classes.index(self.which)
-        if column is None or column >= predictions.n_classes:
+        if column is None or column >= m:
             known = f" or a name among {listed(classes)}" if classes else ""
-            raise InputError(
-                f"the lens asks for class {quoted(self.which)}, and there are {predictions.n_classes} "
-                f"classes; give a column from 0 to {predictions.n_classes - 1}{known}."
-            )
+            found = f"the lens asks for class {quoted(self.which)}, and there are {m} classes"
+            raise InputError(f"{found}; give a column from 0 to {m - 1}{known}.")
         name = classes[column] if classes else f"class {column}"
         return np.full((predictions.n_samples, 1), column), ("another", name)
 

@@ -171,10 +171,9 @@ def _of_equal_weights(given: Any) -> Any:
     def guarded(self: Any, predictions: Rows) -> Any:
         if predictions.whole.are_alike:
             return given(self, predictions)
-        raise InputError(
-            f"the statistic {self.name!r} takes no weights; leave them out, or let its given() use "
-            f"predictions.weights and declare {type(self).__name__}(Statistic, takes_weights=True)."
-        )
+        declared = f"{type(self).__name__}(Statistic, takes_weights=True)"
+        do = f"leave them out, or let its given() use predictions.weights and declare {declared}"
+        raise InputError(f"the statistic {self.name!r} takes no weights; {do}.")
 
     return guarded
 
@@ -221,11 +220,9 @@ class Listed(Statistic):
         InputError
             If there are more classes.
         """
-        if predictions.n_classes != 2:
-            raise InputError(
-                f"{self.name!r} measures one probability, and there are {predictions.n_classes} "
-                "classes; give a lens such as 'top_label' or 'class:0'."
-            )
+        if (m := predictions.n_classes) != 2:
+            found = f"{self.name!r} measures one probability, and there are {m} classes"
+            raise InputError(f"{found}; give a lens such as 'top_label' or 'class:0'.")
         return predictions.probs[:, 1]
 
 

@@ -276,10 +276,9 @@ class CKCE(Listed, row="ckce"):
             object.__setattr__(self, "groups", Groups.of(self.groups))
         part, _ = self.kernel.terms[0]
         if self.method == "fourier" and not has_fourier_features(part):
-            raise InputError(
-                f"method='fourier' takes Gaussian and Exponential kernels, inner products, and "
-                f"sums of them, not {quoted(part, 200)}; method='nystrom' takes any."
-            )
+            these = "takes Gaussian and Exponential kernels, inner products, and sums of them"
+            found = f"method='fourier' {these}, not {quoted(part, 200)}"
+            raise InputError(f"{found}; method='nystrom' takes any.")
         if self.method == "fourier" and self.groups is not None:
             raise InputError("method='fourier' cannot be combined with groups; use method='nystrom'.")
 

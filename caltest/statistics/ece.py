@@ -8,7 +8,7 @@ from typing import ClassVar, Self, cast, get_args
 
 import numpy as np
 
-from caltest._arguments import OneOf, Whole, changed, choose, options
+from caltest._arguments import OneOf, Whole, among, changed, options
 from caltest.binning import Binning, EqualMass, EqualWidth, ScoreBinning, Uniform, intervals
 from caltest.data import Rows
 from caltest.forms import BinnedDistance, BinnedSquares, Intervals, LargestError
@@ -19,6 +19,8 @@ from caltest.scores import Cells
 from caltest.statistics.base import AllRowsNeededError, Listed
 
 # ------------------------------------------------------------------ ece
+
+_distance = among(*get_args(Distance))
 
 
 @options()
@@ -51,14 +53,11 @@ class _Binned(Listed):
         return probs, cells, len(self._fit) + 1, weights, predictions.whole.total
 
 
-@options()
+@options(distance=_distance)
 class _Distance(_Binned, takes_weights=True):
     distance: Distance = "tv"
 
     reported = ("binning", "distance")
-
-    def __post_init__(self) -> None:
-        choose("distance", self.distance, dict.fromkeys(get_args(Distance)))
 
     def given(self, predictions: Rows) -> BinnedDistance:
         """Fix the predictions and their bins."""
@@ -116,7 +115,7 @@ class MCE(_Distance, row="mce"):
     """
 
 
-@options()
+@options(distance=_distance)
 class ACE(ECE, row="ace"):
     """Adaptive calibration error: the ECE with equally filled bins, for two classes.
 
@@ -422,15 +421,14 @@ class TCal(Listed, row="t_cal"):
 
 # ------------------------------------------------------------------ scan
 
+_side = among("over", "under", "both")
 
-@options()
+
+@options(side=_side)
 class _LargestSigned(Listed, takes_weights=True):
     side: str = "both"
 
     reported: ClassVar[tuple[str, ...]] = ("side",)
-
-    def __post_init__(self) -> None:
-        choose("side", self.side, dict.fromkeys(("over", "under", "both")))
 
     def _largest(self, predictions: Rows, intervals: Intervals) -> LargestError:
         scores, w = self.probability(predictions), predictions.weights
@@ -483,7 +481,7 @@ class Scan(_LargestSigned, row="scan"):
         return self._largest(predictions, Intervals.dyadic(self.probability(predictions)))
 
 
-@options()
+@options(side=_side)
 class LargestBinError(_LargestSigned, row="max_bin"):
     """Largest standardised error of any bin, for two classes: like "scan", with bins you choose.
 

@@ -261,11 +261,9 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         """The bandwidth's notes, and what pairs of consecutive rows take for granted."""
         if self.pairing == "random":
             return super().notes
-        order = (
-            "skce_ul paired consecutive rows: the p-value holds only if the order of the rows carries "
-            "no information about the labels; rows sorted by label need pairing='random'."
-        )
-        return (*super().notes, order)
+        why = "the p-value holds only if the order of the rows carries no information about the labels"
+        do = "rows sorted by label need pairing='random'"
+        return (*super().notes, f"skce_ul paired consecutive rows: {why}; {do}.")
 
     def given(self, predictions: Rows) -> PairMean:
         """Fix the predictions: a mean of independent terms."""
@@ -417,15 +415,13 @@ class UCME(Listed, row="ucme"):
 
     def fitted(self, predictions: Rows) -> Self:
         """Fit the kernel's bandwidth and choose the locations."""
-        probs = predictions.probs
+        probs, m = predictions.probs, predictions.n_classes
         kernel = fitted(self.kernel, probs, predictions.weights)
         if not isinstance(self.locations, int):
             points = np.asarray(self.locations)
-            if points.shape[1] != probs.shape[1]:
-                raise InputError(
-                    f"the locations are points of {points.shape[1]} classes, and there are "
-                    f"{probs.shape[1]}; give a probability for each, in the order of the columns."
-                )
+            if points.shape[1] != m:
+                found = f"the locations are points of {points.shape[1]} classes, and there are {m}"
+                raise InputError(f"{found}; give a probability for each, in the order of the columns.")
             return changed(self, kernel=kernel, _fit=points)
         # An order in which neither rows nor, but for ties, classes count by where they stand.
         order = fixed_order(probs)
