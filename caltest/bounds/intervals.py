@@ -23,6 +23,8 @@ from caltest.statistics.times import ProductLimit, follows, incidence, kaplan_me
 
 Labels: TypeAlias = NDArray[np.integer[Any]]
 Codes: TypeAlias = NDArray[np.intp] | None
+Rates: TypeAlias = Array | None
+Ends: TypeAlias = tuple[float, float]
 
 LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
 _RATES = -12.0, 6.5  # logarithms of λ times what counts most
@@ -47,7 +49,7 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
     return lower(events), 1.0 - lower(counts - events)
 
 
-def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> tuple[float, float]:
+def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> Ends:
     """Return bounds of the mean absolute error of (P,) groups, each missed with ``level`` at most.
 
     It is the largest of all 2^P mean errors in which the signs of groups are chosen in any way. To turn
@@ -105,13 +107,8 @@ _MOST = 700.0  # λ times the largest D
 
 
 def error_bounds(
-    scores: Array,
-    labels: Labels,
-    level: float,
-    weights: Array,
-    kept: Array | None = None,
-    codes: Codes = None,
-) -> tuple[float, float]:
+    scores: Array, labels: Labels, level: float, weights: Array, kept: Rates = None, codes: Codes = None
+) -> Ends:
     """Return bounds of the mean error, predicted less true rate, each missed with ``level`` at most.
 
     Parameters
@@ -160,7 +157,7 @@ class _Supposed(NamedTuple):
         each = self.sizes * (rate - nu * q) + np.log(scaled)
         return float(self.counts @ each) + nu * self.most - rate * self.seen
 
-    def best(self, rate: float) -> tuple[float, float]:
+    def best(self, rate: float) -> Ends:
         """Return λ and ν where F is about least: λ by Newton's method from ``rate`` on, ν exactly."""
         low, high, last = 0.0, math.inf, _MOST / float(self.sizes.max())
         while True:
@@ -277,7 +274,7 @@ class Sizing(NamedTuple):
     high: float
 
 
-def events_bounds(events: float, level: float) -> tuple[float, float]:
+def events_bounds(events: float, level: float) -> Ends:
     """Return limits of the mean of a Poisson number, each missed with ``level`` at most.
 
     Examples
@@ -290,9 +287,7 @@ def events_bounds(events: float, level: float) -> tuple[float, float]:
     return low, float(gammainccinv(events + 1.0, level))
 
 
-def ratio_bounds(
-    events: float, expected: Array, counts: Array, codes: Codes, level: float
-) -> tuple[float, float]:
+def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, level: float) -> Ends:
     """Return limits of a ratio of events to those expected, of rows that count differently.
 
     However rows of a cluster depend on each other. With N = Σ counts · events and any λ,
@@ -329,7 +324,7 @@ def ratio_bounds(
     return max(0.0, -low), high
 
 
-def product_bounds(found: ProductLimit, level: float) -> tuple[float, float]:
+def product_bounds(found: ProductLimit, level: float) -> Ends:
     """Return beta-product limits of a chance of no event, each missed with about ``level``.
 
     A product of Beta(Y, 1) over single events with Y rows at risk, and of one more for the lower limit,
@@ -368,9 +363,9 @@ def risk_bounds(
     expected: Array,
     horizon: float,
     fewest: int = 1,
-    apart: NDArray[np.intp] | None = None,
+    apart: Codes = None,
     weights: Array | None = None,
-    reach: Callable[[Array, float], tuple[float, float]] | None = None,
+    reach: Callable[[Array, float], Ends] | None = None,
 ) -> StratifiedRisk | None:
     """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
 

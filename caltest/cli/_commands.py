@@ -28,18 +28,13 @@ if TYPE_CHECKING:
     from caltest.data import Rows
 
 
+def _taken(given: dict[str, Any], *names: str) -> list[Any]:
+    """Take options of the command out of those of the function that it calls; None if not given."""
+    return [given.pop(name, None) for name in names]
+
+
 @command
-def test(
-    asked: Input,
-    *,
-    statistic: str | None = None,
-    approximation: str | None = None,
-    rank: int | None = None,
-    alpha: float,
-    n_resamples: int,
-    verbose: bool = False,
-    **given: Any,
-) -> Found:
+def test(asked: Input, *, alpha: float, n_resamples: int, **given: Any) -> Found:
     """Test whether predictions are calibrated.
 
     Exit status: 0 if no miscalibration is found, 1 if it is found, 2 if the input is wrong.
@@ -49,10 +44,9 @@ def test(
     from caltest import testing
     from caltest.statistics import find_statistic
 
-    if statistic is not None:
-        given["statistic"] = statistic
+    approximation, rank, verbose = _taken(given, "approximation", "rank", "verbose")
     if approximation is not None or rank is not None:
-        found: Any = find_statistic(statistic or "skce_uq")
+        found: Any = find_statistic(given.get("statistic", "skce_uq"))
         if approximation is None or not hasattr(found, "rank"):
             raise InputError(
                 f"--approximation (with --rank) is for kernel statistics, and this is {found.name!r}; "
@@ -82,7 +76,8 @@ def test(
     decision = f"{verdict} at alpha = {alpha} (exit status {status})."
     facts = {**asked.source, **result.to_dict(), "rejected": rejected}
     told = verdict, "found" if rejected else "not found"
-    return Found(facts, f"{result.summary(verbose=verbose)}\n\n{decision}", status=status, verdict=told)
+    text = f"{result.summary(verbose=bool(verbose))}\n\n{decision}"
+    return Found(facts, text, status=status, verdict=told)
 
 
 @command
@@ -301,15 +296,7 @@ def plan(asked: Input, **given: Any) -> Found:
 
 @command
 def monitor(
-    asked: Input,
-    *,
-    state: Path | None = None,
-    files: Sequence[Path] = (),
-    ids: str | None = None,
-    batch: str | None = None,
-    date: str | None = None,
-    date_column: str | None = None,
-    **given: Any,
+    asked: Input, *, state: Path | None = None, files: Sequence[Path] = (), **given: Any
 ) -> Found:
     """Watch a deployed model, batch by batch.
 
@@ -318,6 +305,7 @@ def monitor(
     """
     from caltest.monitoring import Monitor
 
+    ids, batch, date, date_column = _taken(given, "ids", "batch", "date", "date_column")
     if not isinstance(state, Path) or not files:
         raise InputError("nothing to do: give the STATE, and a FILE of rows with outcomes, or several.")
     if batch is not None and len(files) > 1:
@@ -375,14 +363,7 @@ OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not opt
 
 
 @command
-def audit(
-    asked: Input,
-    *,
-    fail_on: str | None = None,
-    title: str | None = None,
-    date: str | None = None,
-    **given: Any,
-) -> Found:
+def audit(asked: Input, **given: Any) -> Found:
     """Audit a model: how wrong, where, what to do.
 
     Every lens and group is checked by every statistic; all p-values are adjusted for the number of
@@ -392,6 +373,7 @@ def audit(
     from caltest.auditing.result import gate_of
     from caltest.data.sample import event_called
 
+    fail_on, title, date = _taken(given, "fail_on", "title", "date")
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
     if asked["event"] is not None:  # of times it is a column
@@ -408,15 +390,7 @@ def audit(
 
 
 @command
-def sbc(
-    asked: Input,
-    *,
-    files: Sequence[Path] = (),
-    names: str | None = None,
-    fail_on: str | None = None,
-    title: str | None = None,
-    **given: Any,
-) -> Found:
+def sbc(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
     """Check a posterior by simulated data.
 
     Parameters are drawn from the prior, data are simulated by them, and each posterior is drawn from.
@@ -426,8 +400,9 @@ def sbc(
     from caltest.auditing.result import gate_of
     from caltest.files.reading import read_posterior
 
+    names, fail_on, title, date = _taken(given, "names", "fail_on", "title", "date")
     fail_on = gate_of(fail_on, "materiality" in given)
-    date, called = given.pop("date", None), None if names is None else column_names(names)
+    called = None if names is None else column_names(names)
     parameters, draws = read_posterior(files, called)
     audit = auditing.sbc(parameters, draws, names=called, progress=True, **{"n_jobs": -1} | given)
     title = ", ".join(each.name for each in files) if title is None else title
@@ -538,10 +513,10 @@ def _quoted(word: str) -> str:
 
 # ------------------------------------------------------------------ list
 
+_WHAT = typer.Argument(metavar="WHAT", help="Such as statistics.")
 
-def list_choices(
-    what: Annotated[str, typer.Argument(metavar="WHAT", help="Such as statistics.")],
-) -> None:
+
+def list_choices(what: Annotated[str, _WHAT]) -> None:
     """List statistics, lenses, nulls or corrections.
 
     Also functions, of caltest estimate-error. Names stand as options take them; one with a colon is

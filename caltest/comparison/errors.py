@@ -352,9 +352,7 @@ class _Classes:
 # ------------------------------------------------------------------ models of numbers
 
 
-def _scored_alike(
-    lens: Lens | None, wholes: Mapping[str, Sample]
-) -> tuple[Lens, Array | None, list[str]]:
+def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens, Any, list[str]]:
     """Return the lens of errors in points, the levels at which quantiles are scored, and notes.
 
     All are scored at levels if some models state quantiles only; else the levels are None. The lens is

@@ -193,7 +193,7 @@ def wholes_of(
     labels: object,
     lens: str | Lens | None,
     default: str | None,
-    counting: Mapping[str, Any],
+    counting: Any,
 ) -> tuple[dict[str, Sample], Lens | None]:
     """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
     if not isinstance(models, Mapping):

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FunctionLike: TypeAlias = str | EstimationFunction
+Functions: TypeAlias = str | Sequence[FunctionLike]
 
 ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
 _DRAWS = 999
@@ -248,7 +249,7 @@ def estimate_squared_error(
     probs: object,
     labels: object,
     lens: str | Lens | None = None,
-    functions: str | Sequence[FunctionLike] = "all",
+    functions: Functions = "all",
     *,
     class_names: Sequence[str | int] | None = None,
     pvalue: Literal["held_out", "none"] = "held_out",
@@ -377,9 +378,7 @@ class Candidate(NamedTuple):
     values: tuple[Any, ...]
 
 
-def _candidates(
-    functions: str | Sequence[FunctionLike], scaling: Scaling, n: int, m: int
-) -> list[Candidate]:
+def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[Candidate]:
     """Return the functions that compete on n predictions of m classes, if they take so many."""
     wanted, found = list[Any](), list[Candidate]()
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
@@ -416,7 +415,7 @@ def _candidates(
 
 
 def _split(
-    n: int, n_folds: int, test_size: float, seed: int, order: Sequence[int] | Places | None
+    n: int, n_folds: int, test_size: float, seed: int, order: Any
 ) -> tuple[list[Places], Places]:
     """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
     tuning = int((1.0 - test_size) * n + 1e-9)  # (1 − 0.2) · 10 is 8

@@ -38,6 +38,7 @@ from caltest.exceptions import Argument, InputError, Row
 from caltest.files import paths
 from caltest.files.batches import Stored
 from caltest.files.columns import Columns, Content, Roles, cells_in, check_held
+from caltest.files.paths import Place
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
 
@@ -396,7 +397,7 @@ FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix
 class StoredTable(Stored):
     """A table in one file, or in several of one kind: what the first look at each of them found."""
 
-    files: tuple[paths.Place, ...]
+    files: tuple[Place, ...]
     parts: tuple[str, ...]  # what messages call them; of one file nothing
     format: Format
     surveys: tuple[Survey, ...]
@@ -496,10 +497,12 @@ def _some(names: Iterable[str], schema: Any) -> Any:
     return pa.schema([schema.field(name) for name in names])
 
 
-def _surveyed(
-    path: paths.Place, wanted: Wanted, *, whole: bool
-) -> tuple[str, int, tuple[paths.Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]:
-    """Look at the files of a table, and return what a `StoredTable` says of these."""
+#: What a `StoredTable` says of its files.
+Surveyed: TypeAlias = tuple[str, int, tuple[Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]
+
+
+def _surveyed(path: Place, wanted: Wanted, *, whole: bool) -> Surveyed:
+    """Look at the files of a table."""
     files, kind = _files(path)
     parts = paths.called_apart(files) if len(files) > 1 else ("",)
     if whole and kind.is_text:
@@ -526,7 +529,7 @@ def _surveyed(
     return paths.called(path), rows, tuple(files), parts, kind, tuple(surveys)
 
 
-def as_texts(path: paths.Place) -> StoredTable:
+def as_texts(path: Place) -> StoredTable:
     """Open a table whose cells are all read as text; what is missing is null."""
     found = _surveyed(path, lambda names: names[:1], whole=True)
     names = found[-1][0].schema.names
@@ -534,7 +537,7 @@ def as_texts(path: paths.Place) -> StoredTable:
     return StoredTable(*found, pa.schema([(name, pa.string()) for name in names]), Columns(Roles(None)))
 
 
-def stored_table(path: paths.Place, roles: Roles, *, whole: bool) -> StoredTable:
+def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     """Open the files of a table, which is to be read as a whole or a block at a time."""
     found = _surveyed(path, lambda names: Columns.of(roles, names).read, whole=whole)
     *_, parts, kind, surveys = found
@@ -573,13 +576,13 @@ def stored_table(path: paths.Place, roles: Roles, *, whole: bool) -> StoredTable
 
 
 @contextmanager
-def _opened(path: paths.Place, kind: Format, name: str) -> Iterator[BufferedReader]:
+def _opened(path: Place, kind: Format, name: str) -> Iterator[BufferedReader]:
     """Open one of the files; of several, it is named."""
     with paths.named(name) if name else nullcontext(), paths.opened(path, kind.kind) as file:
         yield file
 
 
-def _files(path: paths.Place) -> tuple[list[paths.Place], Format]:
+def _files(path: Place) -> tuple[list[Place], Format]:
     """Return the files of a table in the order of their names, and their format."""
     folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
     if not (found := paths.entries(path) if several else [path]) and not folder:

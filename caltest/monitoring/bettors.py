@@ -22,6 +22,7 @@ from caltest.forms.sums import LinearSum
 from caltest.laws import Classes, Quantiles
 from caltest.laws.classes import Array
 
+Codes: TypeAlias = NDArray[np.int64]
 #: Arrays by name: what has become of the bets, of every process.
 Books: TypeAlias = dict[str, NDArray[Any]]
 
@@ -102,12 +103,15 @@ class Bettors:
         Of quantile forecasts, the levels; else none.
     times
         Whether outcomes are times until an event.
+    goal
+        The logarithm of the threshold.
     """
 
     n_classes: int | None
     tolerance: Any = 0.0
     levels: tuple[float, ...] = ()
     times: bool = False
+    goal: float = 0.0
 
     @property
     def allowed(self) -> dict[int, float]:
@@ -117,7 +121,7 @@ class Bettors:
         return {side: end for side, end in zip((-1, 1), ends, strict=True) if end is not None}
 
     @property
-    def sides(self) -> NDArray[np.int64]:
+    def sides(self) -> Codes:
         """Where the one probability may be at most, with a tolerance: below and above."""
         return np.array([*self.allowed] or [0], np.int64)
 
@@ -174,7 +178,7 @@ class Bettors:
         kinds = self._spec[1]
         return kinds[bet % len(kinds)]
 
-    def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, NDArray[np.int64]]:
+    def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, Codes]:
         """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
 
         A rank is where the outcome lies in what was predicted, from F(y−) to F(y); with a statistic,
@@ -206,7 +210,7 @@ class Bettors:
     def _edges(self) -> Array:
         return np.array([0.0, *self.levels, 1.0]) if self.levels else np.empty(0)
 
-    def compared(self, values: Array, labels: NDArray[np.int64]) -> tuple[Array, Array]:
+    def compared(self, values: Array, labels: Codes) -> tuple[Array, Array]:
         """Return what was stated and what was seen of every event, (n, D) each.
 
         Of an outcome that leaves cells between quantiles open it is not known in which its rank lies:
@@ -233,7 +237,7 @@ class Bettors:
         seen[:, -1] = values.argmax(axis=1) == labels
         return stated, seen
 
-    def binned(self, values: Array, labels: NDArray[np.int64]) -> Array:
+    def binned(self, values: Array, labels: Codes) -> Array:
         """Return rows, stated and seen in 64 places of the main probability, or ten of the rank."""
         if self.n_classes is None:
             below = [share_below(t / BINS, *values.T[:2]).sum() for t in range(1, BINS + 1)]
@@ -255,9 +259,7 @@ class Bettors:
         _, starts = np.unique((middle[used] * count).astype(int), return_index=True)
         return np.asarray(np.add.reduceat(places[used], starts))
 
-    def remember(
-        self, values: Array, labels: NDArray[np.int64], member: NDArray[np.int64], books: Books
-    ) -> None:
+    def remember(self, values: Array, labels: Codes, member: Codes, books: Books) -> None:
         """Keep what the first rows of every process were like, and its latest, in blocks of rows."""
         for column in member.T:
             order = np.argsort(column, kind="stable")
@@ -272,19 +274,12 @@ class Bettors:
                 books["seen"][p] = seen
 
     def bet(
-        self,
-        values: Array,
-        labels: NDArray[np.int64],
-        ends: NDArray[np.int64],
-        member: NDArray[np.int64],
-        shares: Array,
-        goal: float,
-        books: Books,
+        self, values: Array, labels: Codes, ends: Codes, member: Codes, shares: Array, books: Books
     ) -> None:
         """Bet on rows unit by unit, learn, and enter what is won in the books.
 
         ``ends`` (U,) are those of units; ``member`` (n, C) the processes of every row, −1 for none;
-        ``shares`` (P,) logarithms of their weights; ``goal`` that of the threshold.
+        ``shares`` (P,) logarithms of their weights.
         """
         from caltest.loops import bets
 
@@ -292,7 +287,7 @@ class Bettors:
         n, k, d = int(np.diff(ends, prepend=0).max()), len(self.weights), stated.shape[1]
         work = np.empty((n, k)), np.empty(k), np.empty((d, 2)), np.empty(n, np.int64)
         kept = (*(books[name] for name in _KEPT), np.full(len(books["logs"]), -1))
-        common = stated, seen, ends, member, work, self.weights, shares, goal, kept
+        common = stated, seen, ends, member, work, self.weights, shares, self.goal, kept
         more = self._spec[0], (books["theta"], books["squares"]), common
         if self.n_classes is None:
             low, high = np.ascontiguousarray(values.T[:2])

@@ -227,7 +227,7 @@ class Monitor:
         check_rows({"predicted": predicted, "outcomes": outcomes, **beside, "ids": ids})
         state.check_ids(ids, predicted, outcomes, groups, clusters)
         if ids is not None or self._queue:
-            self._late(predicted, outcomes, ids, batch, date, logits, beside)
+            self._late(predicted, outcomes, ids, beside, batch, date, logits)
             return self.state
         found = sample_of_law(predicted, outcomes, logits=logits)
         whole = found or sample(predicted, outcomes, part=True, logits=logits)
@@ -236,12 +236,7 @@ class Monitor:
         return self.state
 
     def _enter(
-        self,
-        given: state.Batch,
-        batch: str | None,
-        dates: Sequence[str | None],
-        *,
-        counted: bool = False,
+        self, given: state.Batch, batch: str | None, dates: list[str | None], *, counted: bool = False
     ) -> None:
         """Bet on rows whose outcomes are known; all checks come first."""
         given, shape = self._checked(given)
@@ -267,7 +262,7 @@ class Monitor:
         if not self._books:
             self._shape, self._books = shape, bettors.blank(0, self._is_change)
             self._books["whole"] = np.array(self._nothing)
-        books, goal = self._books, state.goal_of(self.options)
+        books = self._books
         fresh_books = bettors.blank(len(processes) + 1 - len(books["logs"]), self._is_change)
         for name, array in fresh_books.items():
             books[name] = np.concatenate([books[name], array])
@@ -280,7 +275,7 @@ class Monitor:
                 starts.append(int(ends[np.searchsorted(ends, min(starts[-1] + _BLOCK, end))]))
             for start, stop in pairwise(starts):
                 own, part = ends[(ends > start) & (ends <= stop)] - start, slice(start, stop)
-                bettors.bet(values[part], codes[part], own, member[part], shares, goal, books)
+                bettors.bet(values[part], codes[part], own, member[part], shares, books)
             log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
             if alarm > rows - (end - begin):
                 self._alarm_date = dated[end - 1]
@@ -395,17 +390,9 @@ class Monitor:
             raise InputError(f"there are more than {_MOST_GROUPS:,} groups; {do}.")
         return member, [[*each] for each in known]
 
-    def _late(
-        self,
-        predicted: object,
-        outcomes: object,
-        ids: object,
-        batch: str | None,
-        date: object,
-        logits: bool,
-        beside: dict[str, Any],
-    ) -> None:
+    def _late(self, predicted: object, outcomes: object, ids: object, beside: Any, *how: Any) -> None:
         """Keep rows until those before them have outcomes, and take in those whose turn it is."""
+        batch, date, logits = how
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"
             raise InputError(f"{waits}; give ids.")
@@ -448,7 +435,7 @@ class Monitor:
             law = Classes(np.array(probs), columns and tuple(columns))
             own = dict(zip(shape["groups"], zip(*groups, strict=True), strict=True))
             given = state.Batch(Rows(law), np.array(known), own, clusters)
-            self._enter(given, batch, days, counted=True)
+            self._enter(given, batch, [*days], counted=True)
         self._shape, self._queue, self._set_aside = shape, left, self._set_aside + repeated
         self._batches, self._ids = [*self._batches, *keys], [*self._ids, *fresh]
 

@@ -33,6 +33,7 @@ from caltest.spelling import column_of, is_missing
 from caltest.story import Direction, Finding, Step, Story
 
 Mode: TypeAlias = Literal["ever", "change"]
+Named: TypeAlias = Mapping[str, Any]
 
 _MOST = 1e300
 _LEVEL = 0.05  # of limits
@@ -278,33 +279,24 @@ class MonitorState(Result):
 # ``shape`` is what batches are like, ``options`` those of the monitor.
 
 
-def bettors_of(shape: Mapping[str, Any], options: Mapping[str, Any]) -> Bettors:
+def bettors_of(shape: Named, options: Named) -> Bettors:
     """Return those who bet on such batches."""
-    times = shape["about"] == Survival.about
-    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times)
+    is_change, times = options["mode"] == "change", shape["about"] == Survival.about
+    goal = math.log(options["mean_run_length"]) if is_change else -math.log(options["alpha"])
+    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times, goal)
 
 
-def goal_of(options: Mapping[str, Any]) -> float:
-    """Return the logarithm of the threshold."""
-    if options["mode"] == "change":
-        return math.log(options["mean_run_length"])
-    return -math.log(options["alpha"])
-
-
-def shares_of(shape: Mapping[str, Any], count: int) -> Array:
+def shares_of(shape: Named, count: int) -> Array:
     """Return by what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
     numbers = np.arange(1.0, count + 1)
     return numbers * (numbers + 1.0) if shape["groups"] else np.ones(count)
 
 
 def evidence_of(
-    books: Books,
-    shape: Mapping[str, Any],
-    options: Mapping[str, Any],
-    processes: Sequence[Sequence[str]],
+    books: Books, shape: Named, options: Named, processes: Sequence[Sequence[str]]
 ) -> Iterator[Evidence]:
     """Yield the evidence on all rows, and on every group: columns and values in ``processes``."""
-    bettors, goal = bettors_of(shape, options), goal_of(options)
+    bettors = bettors_of(shape, options)
     shares = shares_of(shape, len(books["logs"]))
     spent = _LEVEL * bettors.ways / (2.0 * shares * bettors.channels)
     counts, parts = books["counts"][:, None], (len(shares), bettors.ways, -1)
@@ -330,7 +322,7 @@ def evidence_of(
             clusters=units if shape["clusters"] == "given" else None,
             log_evalue=best,
             adjusted=math.exp(min(best - share, 700.0)),
-            found=bool(books["peak"][p] - share >= goal),
+            found=bool(books["peak"][p] - share >= bettors.goal),
             bet=bettors.kind(int((won[p] + bettors.weights).argmax())),
             event=_event(shape, chosen, options["statistic"]),
             kind=_kind(shape, chosen),
@@ -345,14 +337,14 @@ def evidence_of(
         )
 
 
-def _kind(shape: Mapping[str, Any], channel: int) -> str:
+def _kind(shape: Named, channel: int) -> str:
     """Return of which kind an event is, as :class:`Evidence` has it."""
     if shape["about"] == Survival.about:
         return "count"
     return "rate" if shape["n_classes"] else ("median", "spread")[channel]
 
 
-def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str:
+def _event(shape: Named, channel: int, statistic: str | None) -> str:
     """Return what an event is called, as a clause."""
     m, names = shape["n_classes"], shape["names"]
     if shape["about"] == Survival.about:
@@ -368,10 +360,7 @@ def _event(shape: Mapping[str, Any], channel: int, statistic: str | None) -> str
 
 
 def periods_of(
-    kept: Sequence[Mapping[str, Any]],
-    shape: Mapping[str, Any],
-    options: Mapping[str, Any],
-    evidence: Sequence[Evidence],
+    kept: Sequence[Named], shape: Named, options: Named, evidence: Sequence[Evidence]
 ) -> tuple[Period, ...]:
     """Return what batches brought, of the event that counts most if it is kept: limits hold for all."""
     if not kept:
@@ -504,7 +493,7 @@ def brief(text: str) -> str:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known: str | None) -> str:
+def save(path: Path, options: Named, state: Named, known: str | None) -> str:
     """Write a state, and return its fingerprint; raise unless the file is still the one that is known.
 
     ``known`` is the fingerprint of what was loaded or saved before; None of a new state.
@@ -520,7 +509,7 @@ def save(path: Path, options: Mapping[str, Any], state: Mapping[str, Any], known
     return str(whole["fingerprint"])
 
 
-def _fingerprint(body: Mapping[str, Any]) -> str:
+def _fingerprint(body: Named) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
