@@ -237,7 +237,8 @@ WRONG = {
     "points of text": ("--point region", f"{IN_TEXT} name columns of numbers."),
     "numbers": ("--columns forecast", "probs looks like point forecasts: row 0"),
     "looks like it": ("",
-        f"{IN_TEXT} if 'forecast' predicts the outcome itself, give --point forecast, else name the"),
+        f"{IN_TEXT} for point forecasts give --point forecast, else name the"),
+    "points of 100": ("--point forecast --scale 100", "--scale is about probabilities, and the"),
     "weights": ("--mean forecast --sd error --weights error",
         "the column 'error' is given as a prediction and as weights; give it once."),
 }  # fmt: skip

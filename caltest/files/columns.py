@@ -9,7 +9,7 @@ import fnmatch
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Number as Numeric
@@ -471,9 +471,9 @@ class Columns:
         event = self.roles.numbers and self.roles.numbers.of.get("event")
         words = nw.Boolean, nw.String
         dtype = None if self.label is None else frame.schema[self.label]
-        if dtype and dtype.is_float() and not given and (named := _called_so(self.probs)):
-            facts = {"name": quoted(named[0]), "points": _as_points(named), "else": advice}
-            advice = Phrase("if {name} predicts the outcome itself, give {points}, else {else}", facts)
+        if dtype and dtype.is_float() and not given and (points := _as_points(self.probs)):
+            facts = {"points": points, "else": advice}
+            advice = Phrase("for point forecasts give {points}, else {else}", facts)
         for name, dtype in frame.select(*self.numeric, *weights).schema.items():
             if name in weights:
                 if dtype == nw.String:
@@ -628,8 +628,8 @@ class Content:
             return Sample(Rows(self.probs), self.labels)
         if self.roles.numbers is None:
             return sample(self.probs, self.labels, **how)
-        for name in ("rounding", "logits"):
-            if how.get(name):
+        for name in ("rounding", "logits", "scale"):
+            if how.get(name) or getattr(self.roles, name, None):
                 given = "the columns state distributions of numbers; leave it out"
                 raise InputError(f"{{argument}} is about probabilities, and {given}.", argument=name)
         return self.roles.numbers.sample(self.probs, self.labels, self.weights, part=block)
@@ -647,7 +647,7 @@ class Content:
             if self.origin is None:
                 raise
             names: Any = getattr(self.probs, "names", None) or getattr(self.probs, "columns", ())
-            points = _as_points(names if len(names) == 1 else _called_so(names))
+            points = _as_points(names, len(names) == 1)
             named = error.changed(lambda fact: points if points and fact is WORDS["points"] else fact)
             raise named.explained(self.origin) from error
 
@@ -655,15 +655,11 @@ class Content:
 _FORECASTS = re.compile(r"(.*[^a-z])?(y?[ _-]?hat|y?[ _-]?pred(ict(ed|ions?))?|forecasts?)([^a-z].*)?")
 
 
-def _as_points(names: Sequence[str]) -> Argument | None:
-    """Return how the first of the columns, if there is one, is given as point forecasts."""
-    own = f"columns={{'point': {names[0]!r}}}" if names else ""
-    return Argument(own, shell=f"--point {shlex.quote(names[0])}") if names else None
-
-
-def _called_so(names: Iterable[str]) -> list[str]:
-    """Return the columns that are called as forecasts of a number are."""
-    return [name for name in names if _FORECASTS.fullmatch(name.lower())]
+def _as_points(names: Sequence[str], only: bool = False) -> Argument | None:
+    """Return how the column is given that is called as point forecasts are, or is the ``only`` one."""
+    called = [name for name in names if only or _FORECASTS.fullmatch(name.lower())]
+    own = f"columns={{'point': {called[0]!r}}}" if called else ""
+    return Argument(own, shell=f"--point {shlex.quote(called[0])}") if called else None
 
 
 _SIGNS = "column {column} holds {found} in {row}, and % elsewhere; say what it is out of, with {scale}."
@@ -706,6 +702,8 @@ def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase)
     others, do = " (nor are the other rows)" * (len(cells) > 1), advice
     if "," in text and is_number(text.replace(",", ".")):
         others, do = "", Phrase("write decimals with a point")
+    elif text.endswith("%") and is_number(text[:-1]):
+        others, do = "", Phrase("take out the percent signs, in outcomes too")
     elif len(culprits) < len(cells):
         others = f", in {len(culprits)} of {len(cells)} rows"
         do = Phrase("leave these rows out, or {advice}", {"advice": advice})
