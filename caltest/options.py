@@ -110,7 +110,9 @@ group COL…  A column whose values group the rows; give it once for each column
 feature features weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
     event came, and 0 if the row was censored. [default: the name of its column]
-materiality materiality-low materiality-high materiality-ratio
+materiality FLOAT  The average error that matters, 0.02 for 2 points; with --point in units of the
+    outcome. [default: none]
+materiality-low materiality-high materiality-ratio
 lens/lenses NAME…  A view of the predictions, see caltest list lenses; once for each.
     [default: those that suit what is predicted | several]
 statistic/statistics NAME…  What is computed in every view, see caltest list statistics; once for each.

@@ -78,6 +78,7 @@ def test_a_mean_is_within_a_limit_by_exact_ends_alone():
     x, y = _shares(3000)
     assert caltest.audit(Point(x, low=0, high=100), y, materiality=3, rng=0).verdict == "within"
     one = caltest.audit(Point(x, low=0), y, materiality={"too_low": None, "too_high": 30}, rng=0)
+    assert caltest.audit(Point(x, low=0), y, materiality_ratio=1.5, rng=0).verdict != "material"
     assert one.verdict == "within"  # that outcomes are larger than they look is not asked
 
 

@@ -197,10 +197,9 @@ class Options:
                 raise InputError(
                     f"of point forecasts errors of the {law.functional} are looked at; {do}."
                 )
-            if others.get("materiality_ratio") is not None and not (law.low or -1.0) >= 0.0:
-                raise InputError(
-                    "a ratio is of numbers that are not negative; give low = 0, or a limit in units."
-                )
+            if others.get("materiality_ratio") is not None and (law.low is None or law.low < 0.0):
+                text = "a ratio is of numbers that are not negative; give {low}, or a limit in units."
+                raise InputError(text, low=Argument("low", 0))
             found = {law.functional: None}
         given = statistics if isinstance(statistics, Mapping) else dict.fromkeys(found, statistics)
         for name in given:
