@@ -181,9 +181,8 @@ class Point(Shaped):
         )
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say what beats a mean, where outcomes look like counts."""
-        counts = self.low == 0.0 and bool((outcomes == np.rint(outcomes)).all())
-        if not counts or outcomes.max(initial=0.0) <= 1.0:
+        """Say what beats a mean, where outcomes may be counts."""
+        if self.low != 0.0 or outcomes.min() > 0.0 or self.of_quantile:
             return ()
-        law = "a distribution, such as scipy.stats.poisson(rate * exposure)"
-        return (f"Outcomes are whole numbers: where their law is known, {law}, is tested exactly.",)
+        law = "a law, such as scipy.stats.poisson(rate * exposure), is tested exactly, on both sides"
+        return (f"Of outcomes that are counts, or counts by exposure, {law}.",)
