@@ -79,6 +79,7 @@ group COL…  A column of groups, for caltest audit; ignored here. Give it once 
 feature/features COL…  A column known before the outcome, in which errors are searched for where nobody
     has named the groups; once for each column.
 features PATTERN…  All other columns so called: 'x_*', or '*' with --columns; '!id' leaves one out.
+order COL  The column of times, by which rows are sorted.
 weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may be dependent.
 blocks TEXT  Clusters are blocks of time, and --clusters names a column of dates or times: how long a
@@ -107,7 +108,7 @@ FILE label columns scale skip-missing mean sd variance quantiles members truth w
 point functional low high symmetric unit sets lower upper level claims calibration-rows
 time survival-at incidence follow-up interpolation time-unit logits
 group COL…  A column whose values group the rows; give it once for each column.
-feature features weights clusters blocks sampling-rate intersections
+feature features order weights clusters blocks sampling-rate intersections
 event TEXT harmless  What class 1 of two classes is called. With --time: the column that is 1 if the
     event came, and 0 if the row was censored. [default: the name of its column]
 materiality FLOAT  The average error that matters, 0.02 for 2 points; with --point in units of the
@@ -142,8 +143,8 @@ example
     "test": """
 FILE label columns scale skip-missing mean sd variance quantiles members truth where time event
 point functional low high symmetric sets lower upper level claims calibration-rows
-survival-at incidence follow-up interpolation logits group feature features weights clusters blocks
-sampling-rate
+survival-at incidence follow-up interpolation logits group feature features order weights clusters
+blocks sampling-rate
 statistic NAME  What is computed: see caltest list statistics.
     [default: omnibus; with a null other than monte_carlo, skce_uq; with a tolerance, scan]
 null NAME  Where the p-value comes from: see caltest list nulls.

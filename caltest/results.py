@@ -222,6 +222,8 @@ class CalibrationResult(Result):
     parts
         For a combined statistic ("omnibus") with the exact null: each part's name, value, own
         p-value, and p-value adjusted for the number of parts. Otherwise empty.
+    order
+        For a statistic of the order of rows: what was seen of it, as a sentence. Otherwise "".
 
     Examples
     --------
@@ -258,6 +260,7 @@ class CalibrationResult(Result):
     predicted: float | None = None
     observed: float | None = None
     alpha: float = 0.05
+    order: str = ""
 
     @property
     def story(self) -> Story:

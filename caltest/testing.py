@@ -20,7 +20,7 @@ from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.features import READ_WHOLE, refuse_tolerance
 from caltest.data.premises import functions_of_outcome, premises_of
-from caltest.data.rows import Extent, described, without_zeros
+from caltest.data.rows import Extent, described, in_time, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files.batches import Stored, scan_arrays
@@ -36,6 +36,7 @@ from caltest.resampling import columns_of, signed_columns
 from caltest.results import CalibrationResult, result_of
 from caltest.sampling import ROWS, Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
+from caltest.statistics.features import EventsAfter, OfHits, OfOrder
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 
@@ -55,6 +56,7 @@ def test(
     clusters: object = None,
     sampling_rates: Mapping[Any, float] | None = None,
     features: object = None,
+    order: object = None,
     logits: bool = False,
     n_resamples: int | None = None,
     rng: Rng = None,
@@ -137,6 +139,12 @@ def test(
         value in all rows is left out, and the result says so. Refused with a tolerance or rounding, and
         for a file opened by :func:`caltest.files.scan`. Default None: those of ``probs``, if it was
         read with some.
+    order
+        For the statistics "runs", "decay" and "autocorrelation", which look at the order of time: a
+        column of numbers or dates, (n,), by which rows are sorted, or True for rows as they stand.
+        Rows are one series, in which each has a place of its own. The hypothesis is then that every
+        forecast is right given *all* earlier outcomes and forecasts. Refused with other statistics,
+        weights or clusters. Default None: the order of rows says nothing.
     logits
         Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
         of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.
@@ -237,6 +245,10 @@ def test(
     draws = measure.usual_resamples if n_resamples is None else n_resamples
     looked = find_lens(lens)
     own: dict[str, Any] = {"clusters": clusters, "class_names": class_names, "features": features}
+    own["order"] = order
+    if order is not None and not isinstance(measure, OfOrder):
+        text = "{order} is what 'runs', 'decay' and 'autocorrelation' look at; give one as {statistic}."
+        raise InputError(text, order=Argument("order"), statistic=Argument("statistic"))
     stored = _stored(probs, labels, logits, own)
     with single_threaded_blas():
         if stored is not None:
@@ -389,7 +401,7 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
         for name, value in {**own, "labels": labels, "logits": logits or None}.items():
             if value is not None:
                 do = f"say there what columns are, as in caltest.files.scan(path, {name}=…)"
-                do = do if name != "features" else READ_WHOLE
+                do = do if name not in ("features", "order") else READ_WHOLE
                 raise InputError(f"{probs.name} was opened already; leave {name} out, and {do}.")
         return probs
     if labels is None:
@@ -404,16 +416,21 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
 
     Rounded probabilities have no default lens.
     """
-    features = own.pop("features", None)
+    features, order = own.pop("features", None), own.pop("order", None)
     whole = whole_sample(probs, labels, **own)
     n_given, whole = whole.rows.n_samples, without_zeros(whole)
     rows = described(whole.rows, features, n_given, probs=probs, labels=labels, **own)
+    rows = in_time(rows, order, n_given, probs=probs, labels=labels)
+    levels: Any = getattr(rows.law, "levels", None)
+    if lens is None and isinstance(measure, OfHits) and levels is not None:
+        lens = find_lens(f"quantile:{min(levels, key=lambda level: min(level, 1.0 - level)):.9g}")
     whole = replace(whole, rows=rows)
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
     of_numbers = rows.n_classes is None and isinstance(rows.law, measure.laws)
     shown = show(rows, lens, None if of_numbers else measure.default_lens)
+    shown = shown.strict if isinstance(measure, OfHits) and shown.rows.n_classes == 2 else shown
     view = shown.sample(whole.labels)
     if shown.see_open is not None:
         opened = shown.opened.sample(whole.labels)
@@ -466,6 +483,8 @@ def _answered(
         null = nulls.EventSigns()
     if free[0] and nulls.PointErrors.fits(form):
         null = nulls.PointErrors()
+    if free[0] and isinstance(form, EventsAfter):
+        null = nulls.NormalApproximation()
     if not null.fits(form):
         weighted = "" if rows.are_alike else " of rows with weights"
         found = f"the null {null.name!r} needs {null.requires}, which {fitted.name!r}{weighted} is not"
@@ -485,6 +504,8 @@ def _answered(
     count = None if rows.clusters is None else len(np.unique(rows.clusters))
     parameters = {**fitted.parameters, **_counted(rows, count, given.rates)}
     stated = given.stated(answer, parameters=parameters)
+    if order := form.in_words(question.labels):
+        stated |= {"order": order, "claim": "every forecast is right given all earlier outcomes"}
     if isinstance(rows.law, Covered):
         stated |= {"lens": "coverage", "claim": "coverage is at least the level of the sets"}
     if isinstance(rows.law, Point):

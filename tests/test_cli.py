@@ -21,7 +21,7 @@ from caltest.lenses import LENSES
 from caltest.nulls import NULLS
 from caltest.options import COMMANDS
 from caltest.pvalues import CORRECTIONS
-from caltest.statistics import DENSITY_STATISTICS, FEATURE_STATISTICS, STATISTICS
+from caltest.statistics.table import TABLE
 
 CALTEST = [sys.executable, "-m", "caltest"]
 CLASSES = ["ant", "bee", "cat"]
@@ -342,7 +342,7 @@ def test_help_fits_a_terminal_and_has_every_option(name):
 
 
 LISTED = {
-    "statistics": [*STATISTICS, *DENSITY_STATISTICS, *FEATURE_STATISTICS],
+    "statistics": TABLE,
     "lenses": ["canonical", "classwise", *LENSES],
     "nulls": NULLS,
     "corrections": ["westfall_young", *CORRECTIONS],

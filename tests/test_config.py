@@ -25,7 +25,7 @@ READ = {
     "claims": ('"size"', "size"), "calibration-rows": ("300", 300),
     "group": ('["region", "age"]', ("region", "age")), "weights": ('"w"', "w"),
     "feature": ('"size"', ("size",)), "features": ('"x_*"', ("x_*",)),
-    "clusters": ('"patient"', "patient"), "blocks": ('"7d"', "7d"),
+    "order": ('"day"', "day"), "clusters": ('"patient"', "patient"), "blocks": ('"7d"', "7d"),
     "sampling-rate": ('["0=0.01"]', ("0=0.01",)),
     "intersections": ("1", 1), "event": ('"readmission"', "readmission"), "alpha": ("0.01", 0.01),
     "materiality": ("0.02", 0.02), "materiality-ratio": ("1.25", 1.25),

@@ -49,7 +49,7 @@ from caltest.data import Sample
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
 from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
-from caltest.data.rows import described, without_zeros
+from caltest.data.rows import described, in_time, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Covered, Point, Pools, Predictive, Survival
@@ -78,6 +78,7 @@ def audit(
     *,
     groups: object = None,
     features: object = None,
+    order: object = None,
     learner: object = None,
     intersections: int = usual.INTERSECTIONS,
     materiality: usual.Materiality = None,
@@ -125,6 +126,10 @@ def audit(
         ``groups`` too is left out, with a warning. So is one that is a function of the outcome, which
         ``premises`` then say. Refused with a tolerance or rounding. Default None: those of ``probs``,
         if it was read with some.
+    order
+        The order of time, as in :func:`caltest.test`: "runs", "decay" and "autocorrelation" are then
+        looked at beside the other statistics, where they are exact, in all rows and in every group as a
+        series of its own. Rows of different groups may share a place. Default None.
     learner
         With features, a regressor of scikit-learn, or any object with ``fit(X, y)`` and
         ``predict(X)``, as in :class:`caltest.statistics.Learned`. It learns from one half of the rows
@@ -308,18 +313,8 @@ def audit(
     (0.01, True, 'canonical')
     """
     given = dict(locals())
-    own = (
-        "probs",
-        "labels",
-        "groups",
-        "features",
-        "event",
-        "time_unit",
-        "unit",
-        "class_names",
-        *_OF_ROWS,
-    )
-    asked = {name: value for name, value in given.items() if name not in (*own, "learner")}
+    own = ("probs", "labels", "groups", "features", "order", "event", "time_unit", "unit", "class_names")
+    asked = {name: value for name, value in given.items() if name not in (*own, *_OF_ROWS, "learner")}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
         reading["event"] = None
@@ -341,6 +336,7 @@ def audit(
     called = called if sets is None else law.names[1]
     some = features if sets is None or "features" in sets.claims else None
     rows = described(whole.rows, some, n_given, **beside, groups=groups)
+    rows = in_time(rows, order, n_given, **beside, groups=groups)
     if options.tolerance is not None:
         refuse_tolerance(rows.features)
     named = rows.features.names if rows.features else ()
@@ -368,6 +364,7 @@ def audit(
     counted = [] if alike else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
     counted += [] if learner is None else ["learner"]
+    counted += [] if order is None or order is True else ["order"]
     columns = {"groups": own_columns, "features": named}
     call = call_of(audit, given, columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
@@ -449,10 +446,10 @@ def audit(
         elif scans:
             listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
-    order = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
-    asked_in_order = ((h, *plan.hypotheses[h]) for h in order if h < len(plan.hypotheses))
-    checks = tuple(found.check(h, views[look], each, level) for h, look, each in asked_in_order)
-    strongest = (plan.hypotheses[h][0].scope.lens for h in order if h < len(plan.hypotheses))
+    by_evidence = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
+    in_order = ((h, plan.hypotheses[h]) for h in by_evidence if h < len(plan.hypotheses))
+    checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
+    strongest = (plan.hypotheses[h][0].scope.lens for h in by_evidence if h < len(plan.hypotheses))
     cause = next((lens.cause for lens in strongest if isinstance(lens, Until)), None)
     two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left, *every_slice]

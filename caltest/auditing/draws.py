@@ -36,7 +36,8 @@ from caltest.nulls.clusters import Confirmation
 from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import Column, Draws, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
-from caltest.statistics import FeatureScan, Statistic
+from caltest.statistics import FeatureScan
+from caltest.statistics.features import OfHits, OfOrder
 from caltest.tolerance import rounded_view, sided_answer
 
 Labels: TypeAlias = NDArray[Any]
@@ -62,19 +63,23 @@ class Answers(NamedTuple):
     table: Array | None = None  # values of the observed labels and of draws, (1 + B, H)
     few: NDArray[np.bool_] | None = None  # which few clusters carry, where rows are in clusters, (H,)
 
-    def check(self, h: int, view: Seen, statistic: Statistic, level: float) -> Check:
+    def check(self, h: int, view: Seen, of: Hypothesis, level: float, labels: Labels) -> Check:
         """Return one hypothesis as a check of a view, whose adjusted p-value may be larger."""
-        together = max(float(self.adjusted[h]), view.adjusted_pvalue)
+        together, order = max(float(self.adjusted[h]), view.adjusted_pvalue), ""
+        if isinstance(of[1], OfOrder) and together <= level:
+            ((seen, form),) = columns_of_looks([of], 0)
+            order = form.in_words(labels if seen is None else seen.outcomes(labels[None])[0])
         return Check(
             view=view,
-            statistic=statistic.name,
-            measures=statistic.measures,
+            statistic=of[1].name,
+            measures=of[1].measures,
             value=float(self.values[h]) + 0.0,  # −0 is 0
             expected=None if self.expected is None else self.expected[h],
             pvalue=float(self.pvalues[h]),
             pvalue_interval=self.intervals[h],
             adjusted=together,
             found=together <= level,
+            order=order,
         )
 
 
@@ -200,6 +205,7 @@ def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column
         view = views.get(look) or views.setdefault(look, look.view())
         if isinstance(statistic, FeatureScan) and statistic.side == "under" and view.see_open:
             view = view.opened  # the event that speaks for the forecast most
+        view = view.strict if isinstance(statistic, OfHits) else view
         columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
+from caltest._visible import attempt
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
 from caltest.auditing.options import CANONICAL, CLASSWISE, COVERAGE, DISTRIBUTION, TOP_LABEL, Options
 from caltest.auditing.views import Group, Horizon, Skipped
@@ -23,6 +24,7 @@ from caltest.laws import Classes, Point
 from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
 from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
+from caltest.statistics.features import EventsAfter, OfOrder
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
@@ -39,6 +41,10 @@ OF_VECTOR = UnbiasedSKCE(approximation="auto")
 OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
 #: Of whole vectors.
 OF_VECTORS = (find_statistic("energy"),)
+
+#: Of the order of rows by default, where that is given and they are exact.
+_OF_ORDER = tuple(map(find_statistic, ("runs", "decay", "autocorrelation")))
+_NOT_IN_TIME = "chances vary, distributions have atoms, or rows share places"
 
 #: Of numbers the events whose errors are searched for by features, beside the whole distribution.
 _SEARCHED = (DISTRIBUTION, "quantile:0.5", "interval:0.8")
@@ -287,6 +293,14 @@ def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
         raise InputError(f"{where}, {str(error)[:1].lower()}{str(error)[1:]}") from error
 
 
+def in_time(look: Look) -> tuple[Statistic, ...]:
+    """Return the statistics of the order of rows that are exact for a look."""
+    rows = look.view().rows
+    fits = [x for x in _OF_ORDER if isinstance(rows.law, x.laws) and len(rows.law.sides) > 1]
+    forms = [(x, attempt(partial(form_of, look, x, rows))) for x in fits]
+    return tuple(x for x, form in forms if form is not None and not isinstance(form, EventsAfter))
+
+
 # ------------------------------------------------------------------ plan
 
 #: Events, and rows without, that a class-wise look must expect: with fewer, nothing could be found.
@@ -364,6 +378,11 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             reason = "its time and memory grow with the rows; name it among the statistics to have it"
             skip(f"{OF_VECTOR.name!r} where rows are more than {MOST_FOR_KERNEL:,}", reason)
         names = {each.name for each in statistics}
+        columns = () if look.group is None else (each.column for each in look.group.conditions)
+        if whole.order is not None and default and derived.isdisjoint(columns):
+            statistics += (own := in_time(look))
+            if scope.event and not own and look.group is None:
+                skip(f"the order of rows through the lens {scope.label!r}", _NOT_IN_TIME)
         if look in searched:
             own = scope.of_features(options)
             statistics += tuple(each for each in own if each.name not in names)
@@ -463,6 +482,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     if not found:
         reasons = "; ".join(f"{each.what}: {each.reason}" for each in [*skipped][:3])
         raise InputError(f"there is nothing to test: {reasons}.")
+    if whole.order is not None and not any(isinstance(x, OfOrder) for y in found.values() for x in y):
+        do = f"leave it out, or take {Argument('caltest.test')} and 'runs', for chances that vary"
+        raise InputError(f"{Argument('order')} is of no use here, as {_NOT_IN_TIME}; {do}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
     # Of censored times what is completed comes first.

@@ -207,7 +207,8 @@ def _without_direction(audit: Audit) -> Finding | None:
 
     "average": a mean is wrong, by its check; "shape": too extreme, or not enough; "count": too many or
     too few events; "some": some predictions are; "features": some are, by the features alone;
-    "distribution": the whole; "zeros": labels of probability 0; "rest": the rows around a group.
+    "distribution": the whole; "order": only in the order of time; "zeros": labels of probability 0;
+    "rest": the rows around a group.
     """
     by_key = {view.key: view for view in audit.views}
     where = next(iter(slices_of(audit)), None)  # a scan found an error
@@ -233,6 +234,9 @@ def _without_direction(audit: Audit) -> Finding | None:
     if view is None:
         rests = [rest for rest in audit.rests if rest.found]
         return Finding("rest", min(rests, key=lambda rest: rest.adjusted_pvalue)) if rests else None
+    own = [check for check in audit.found if check.view.key == view.key]
+    if own and all(check.order for check in own):
+        return Finding("order", view)
     if view.shape:
         return Finding("shape", view, side=view.shape)
     if view.event is None:
@@ -363,7 +367,9 @@ def _steps(audit: Audit, story: Story) -> Steps:
     if in_group or (view is None and not audit.impossible):
         yield Step("look", {"group": in_group})
     zeros = audit.zeros and subject is not None and subject.side is None
-    if view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
+    if subject is not None and subject.kind == "order":
+        yield Step("order")
+    elif view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
         yield from _remedy(audit, story, view)  # else nothing is known until the zeros are gone
     yield from _close(audit)
     yield Step("confirm", {"of": subject}) if isinstance(view, Slice) else Step("again")

@@ -680,6 +680,8 @@ class Check:
         The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
     found
         Whether ``adjusted`` is at most alpha.
+    order
+        What a statistic of the order of rows found, as a sentence; "" of other ones.
     """
 
     view: View
@@ -691,6 +693,7 @@ class Check:
     pvalue_interval: tuple[float, float]
     adjusted: float
     found: bool
+    order: str = ""
 
 
 @dataclass(frozen=True)

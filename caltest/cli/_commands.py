@@ -39,7 +39,7 @@ def test(asked: Input, *, alpha: float, n_resamples: int, **given: Any) -> Found
 
     Exit status: 0 if no miscalibration is found, 1 if it is found, 2 if the input is wrong.
     """
-    data = asked.rows_or_file(given.get("rounding"))
+    data, given["order"] = asked.rows_or_file(given.get("rounding")), asked.order
 
     from caltest import testing
     from caltest.statistics import find_statistic
@@ -380,7 +380,7 @@ def audit(asked: Input, **given: Any) -> Found:
         given["event"] = "any event" if asked["incidence"] else asked["event"]
     elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given["event"] = event_called(asked["label"] or "", column)
-    given.setdefault("n_jobs", -1)
+    given = {"n_jobs": -1, "order": asked.order} | given
     audit = auditing.audit(sample.rows, sample.labels, groups=groups, progress=True, **given)
 
     file, example = asked["FILE"], asked["example"]
@@ -527,12 +527,13 @@ def list_choices(what: Annotated[str, _WHAT]) -> None:
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
         from caltest.pvalues import CORRECTIONS
-        from caltest.statistics import DENSITY_STATISTICS, FEATURE_STATISTICS, STATISTICS
+        from caltest.statistics.base import Listed
+        from caltest.statistics.table import TABLE
         from caltest.text import row
 
         families = {"westfall_young": "family-wise error rate, from the joint draws of all checks"}
         known: dict[str, dict[str, Any]] = {
-            "statistics": STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS,
+            "statistics": {name: Listed.of_name[name] for name in TABLE},
             "lenses": {
                 "canonical": "For audits: all classes at once.",
                 "classwise": "For audits: every class by itself, as through class:.",

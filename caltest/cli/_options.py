@@ -207,12 +207,12 @@ STATED = (
 _OF_TIMES = ("survival-at", "incidence", "follow-up", "interpolation")
 _OF_FILES = (
     *("label", "columns", "group", "feature", "features", "weights", "clusters", "blocks", "logits"),
-    *("truth", "where", "time", "scale", "skip-missing"),
+    *("order", "truth", "where", "time", "scale", "skip-missing"),
     *(*STATED, *_OF_TIMES),
 )
 #: With which all is read at once.
 _WHOLE = (
-    *("example", "truth", "where", "time", "feature", "features", "skip-missing"),
+    *("example", "truth", "where", "time", "feature", "features", "order", "skip-missing"),
     *("sets", "lower", "point"),
 )
 #: What says whose predictions are meant.
@@ -294,7 +294,13 @@ class Input:
         if self["example"] is not None:
             return self.sample(), None, None
         sample, frame = self.read("read_with_groups", **how)
-        return sample, frame if len(frame.columns) else None, frame.attrs.get("event")
+        own = frame[[x for x in frame if x != self["order"] or x in (self["group"] or ())]]
+        return sample, own if len(own.columns) else None, frame.attrs.get("event")
+
+    @property
+    def order(self) -> Any:
+        """The column of the order of rows; None without one."""
+        return None if self["order"] is None else self.read("read_with_groups")[1][self["order"]]
 
     def check_example(self, files: object) -> None:
         """Raise if there are files beside an example, or options about their columns."""
@@ -327,7 +333,7 @@ class Input:
             wanted = "a column and its value, as in target=rain"
             more["where"] = _pairs(self["where"], "--where", "column", wanted, of=str)
         label = self["label"] if self["time"] is None else self["time"]
-        columns, groups = self.stated, self["group"] or ()
+        columns, groups = self.stated, (*(self["group"] or ()), *filter(None, [self["order"]]))
         if (scale := self["scale"]) is not None:
             words, wanted = column_names(scale), "100 for percent, or words, as in low=0.3,high=0.9"
             more["scale"] = attempt(partial(float, scale)) or _pairs(words, "--scale", "word", wanted)

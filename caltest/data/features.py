@@ -19,7 +19,7 @@ from caltest.laws.base import as_stated
 from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of
 
 #: What to do where rows are read a block at a time.
-READ_WHOLE = "read the file whole, by caltest.files.read, with its features"
+READ_WHOLE = "read the file whole, by caltest.files.read"
 _MOST_LEVELS = 1000
 _PARTS = 10  # of numbers, where few values are needed
 _START = np.datetime64("1970-01-01", "us")
@@ -103,7 +103,7 @@ class Features:
 
 
 def read_features(
-    features: Any, n_rows: int, counting: Places | None = None, **beside: object
+    features: Any, n_rows: int, counting: Places | None = None, what: str = "features", **beside: object
 ) -> Features:
     """Read columns that describe the rows and were known before the outcome.
 
@@ -119,6 +119,8 @@ def read_features(
         Number of rows n.
     counting
         The places of the rows that are kept. Default None: all of them.
+    what
+        What they are called in messages. Default "features".
     **beside
         By name, what has the same rows.
 
@@ -134,17 +136,17 @@ def read_features(
     [('age', [31.0, 7.5, nan], ()), ('zip', [0, 1, -1], ('007', '010'))]
     """
     columns, every, notes = _by_name(features), list[Feature](), list[str]()
-    read = columns_of(columns, "features", "feature 0", n_rows, _entries, beside)
+    read = columns_of(columns, what, "feature 0", n_rows, _entries, beside)
     for name, entries in read.items():
         if isinstance(entries, np.ndarray) and entries.dtype != object:
             every.append(Feature(name, _numbers(entries), (), entries.dtype.kind == "M"))
         else:
-            every.append(_read(name, entries, notes))
+            every.append(_read(name, entries, notes, what))
     found = Features(tuple(every)).take(slice(None) if counting is None else counting)
     kept = tuple(each for each in found.columns if each.varies)
     if not kept:
         do = "give columns whose values differ"
-        raise InputError(f"every column of features has one value in all rows; {do}.")
+        raise InputError(f"every column of {what} has one value in all rows; {do}.")
     if same := [each.name for each in found.columns if not each.varies]:
         notes.append(f"Left out of features, as all rows have one value: {listed(same)}.")
     return Features(kept, tuple(notes))
@@ -199,9 +201,9 @@ def _number(cell: Any) -> float:
     return number_of(text) if known is None else known
 
 
-def _read(name: str, cells: Any, notes: list[str]) -> Feature:
+def _read(name: str, cells: Any, notes: list[str], of: str) -> Feature:
     """Read entries as numbers or dates if all are, else as a category, as arrays are declared."""
-    what = f"column {quoted(name)} of features"
+    what = f"column {quoted(name)} of {of}"
     written, distinct = different(cells, what)
     every = distinct.tolist()
     for place, cell in enumerate(every):

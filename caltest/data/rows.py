@@ -364,6 +364,8 @@ class Rows:
         statistic of a part is in units of the whole. Default None: there are no others.
     features
         Columns that describe the rows, known before the outcome. Default None: there are none.
+    order
+        The place of every row in the order of time, (n,). Default None: order says nothing.
 
     Examples
     --------
@@ -384,6 +386,7 @@ class Rows:
     places: Places | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)
     features: Features | None = field(default=None, repr=False)
+    order: Places | None = field(default=None, repr=False, metadata={"by_row": np.intp})
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
@@ -553,12 +556,35 @@ def without_zeros(whole: Sample) -> Sample:
     return replace(whole, rows=rows, labels=labels)
 
 
-def described(rows: Rows, features: object, n_rows: int, **beside: object) -> Rows:
+def described(rows: Rows, features: object, n_rows: int, **beside: Any) -> Rows:
     """Return rows with features, read of the n that were given; ``beside``: what has the same rows."""
     if features is None:
         return rows
     found = read_features(features, n_rows, rows.places, **beside)
     return replace(rows, features=found, notes=(*rows.notes, *found.notes))
+
+
+def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
+    """Return rows with their places in the order of a column of the n that were given.
+
+    ``order`` may be True: they are in order as they stand. ``beside``: what has the same rows.
+
+    Raises
+    ------
+    InputError
+        If these are not n numbers or dates, or rows are such that their order cannot be looked at.
+    """
+    if order is not None and not (rows.clusters is None and rows.are_alike and rows.law.seen is None):
+        text = "{order} goes with neither clusters, weights nor censored times; leave one of them out."
+        raise InputError(text, order=Argument("order"))
+    if order is None or order is True:
+        return replace(rows, order=np.arange(rows.n_samples)) if order else rows
+    found = read_features(order, n_rows, rows.places, "order", **beside).columns
+    values = found[0].values
+    if len(found) > 1 or found[0].levels or np.isnan(values).any():
+        text = "{order} needs one column, with a number or a date (2024-01-31) in every row; {do}."
+        raise InputError(text, order=Argument("order"), do="write these, or sort the rows")
+    return replace(rows, order=np.unique(values, return_inverse=True)[1])
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:

@@ -58,6 +58,10 @@ class Form(ABC):
         """Return the value for one label vector (n,)."""
         return float(self.of_labels(labels[None, :], workers)[0])
 
+    def in_words(self, labels: Labels) -> str:
+        """Say what the order of labels (n,) shows; "" where order does not count."""
+        return ""
+
 
 class OneByOne(Form):
     """A form that looks at one label vector at a time: it has a `value` of its own."""

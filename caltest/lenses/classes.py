@@ -59,6 +59,11 @@ class Reduction:
         """The view in which outcomes that equal a quantile count as outside of the event."""
         return replace(self, see=self.see_open or self.see)
 
+    @property
+    def strict(self) -> Reduction:
+        """The view in which outcomes that equal a quantile are not of the rarer class."""
+        return replace(self, see=self.opened.see if self.share <= 0.5 else self.see, see_open=None)
+
     @cached_property
     def share(self) -> float:
         """Share of its rows in which class 1 of two is expected."""

@@ -13,7 +13,7 @@ from caltest.statistics.classical import *
 from caltest.statistics.distributions import *
 from caltest.statistics.ece import *
 from caltest.statistics.features import *
-from caltest.statistics.features import OfFeatures
+from caltest.statistics.features import OfFeatures, OfOrder
 from caltest.statistics.omnibus import *
 from caltest.statistics.points import *
 from caltest.statistics.skce import *
@@ -25,7 +25,7 @@ _EVERY: dict[str, type[Statistic]] = {name: Listed.of_name[name] for name in TAB
 #: Statistics of residuals and features, of classes through a lens and of numbers.
 FEATURE_STATISTICS = {name: each for name, each in _EVERY.items() if issubclass(each, OfFeatures)}
 
-_OTHERS = {name: each for name, each in _EVERY.items() if name not in FEATURE_STATISTICS}
+_OTHERS = {name: each for name, each in _EVERY.items() if not issubclass(each, OfFeatures | OfOrder)}
 
 #: Statistics of predicted classes, in the order of the table.
 STATISTICS = {name: each for name, each in _OTHERS.items() if Classes in each.laws}
@@ -46,5 +46,4 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     if callable(statistic) and not isinstance(statistic, type | Statistic):
         return FunctionStatistic(statistic)
     do = "give a name, an object of caltest.statistics, or a function f(probs, labels) -> float"
-    every = STATISTICS | DENSITY_STATISTICS | FEATURE_STATISTICS
-    return made("statistic", statistic, every, Statistic, do)  # type: ignore[type-abstract]
+    return made("statistic", statistic, _EVERY, Statistic, do)  # type: ignore[type-abstract]

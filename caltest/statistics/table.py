@@ -25,6 +25,7 @@ WHERE = "Where is it wrong, when nobody has named the groups?"
 NUMBERS = "Are predicted distributions of numbers wrong?"
 TIMES = "Are predicted times wrong?"
 POINTS = "Are point forecasts wrong?"
+ORDER = "Do errors follow errors, in the order of time?"
 
 
 def row(
@@ -179,5 +180,12 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         alternatives=SIGNED),
     point("point_kernel", POINTS, "kernel of the forecast", "error", "kernel ridge regression",
         "Berrett and Wang 2022", "how well the forecast foretells errors"),
+    # of the order of rows
+    event("runs", ORDER, "neighbours in time", "hit", "number of pairs", "Christoffersen 1998",
+        "hits that follow a hit"),
+    event("decay", ORDER, "all pairs", "hit", "sum of .9^gap", "",
+        "pairs of hits, those near in time counting most"),
+    number("autocorrelation", ORDER, "rows 1 to 5 apart", "PIT", "largest z", "Diebold et al. 1998",
+        "largest standardised autocorrelation of the PIT or of its distance from a half"),
 )}
 # fmt: on

@@ -278,6 +278,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "zeros": _zeros,
     "look": f"{_MAINTAINER}look at the data of {{whose}} ({{outcomes}}, missing inputs, how they "
     "differ from others).",
+    "order": f"{_MAINTAINER}let forecasts use the latest outcomes: no correction of their level takes "
+    "away that errors follow errors.",
     "correct": _correct,
     "dependence": "correct how the members of {pair} go together, on held-out rows; reordering them as "
     "past outcomes were ordered is one way.",

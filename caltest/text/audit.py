@@ -175,6 +175,12 @@ def _distribution(audit: Audit, lead: Finding) -> str:
     return f"{capital(subject(lead.of))} are wrong{where(lead.of.group)}; {which}."
 
 
+def _order(audit: Audit, lead: Finding) -> str:
+    told = next(each.order for each in audit.found if each.order and each.view.key == lead.of.key)
+    who = subject(lead.of)
+    return f"{capital(who)} {_is(who)} not right given earlier outcomes{where(lead.of.group)}. {told}"
+
+
 _HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
     "mean": _mean,
     "part": _part,
@@ -185,6 +191,7 @@ _HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
     "shape": _shape,
     "count": _count,
     "distribution": _distribution,
+    "order": _order,
     "zeros": lambda audit, _: f"{sizes.impossible_rows(audit)}.",
 }
 
@@ -325,6 +332,10 @@ def found(audit: Audit) -> list[str]:
     elif lead is not None:
         texts += _of_lead(audit, lead)
         texts += _elsewhere(audit, lead)
+    lead_key = lead.of.key if lead is not None and lead.kind == "order" else None
+    more = {each.view.key: each for each in audit.found[::-1] if each.order}
+    rest = (each for key, each in more.items() if key != lead_key)
+    texts += [f"{words.begun(words.view_name(x.view))}: {x.order}" for x in rest][:_MOST_TOLD]
     if story.spared and story.verdict != "within":  # as the verdict says there
         texts.append("This error is on the side that does not matter.")
     if short := max(audit.described, key=lambda view: view.low or 0.0, default=None):

@@ -151,7 +151,7 @@ def _title(text: str) -> list[str]:
 def statistics() -> list[str]:
     """Return the table of statistics, by the question that each answers."""
     of = caltest.statistics
-    every = of.STATISTICS | of.DENSITY_STATISTICS | of.FEATURE_STATISTICS
+    every = {name: of.Listed.of_name[name] for name in of.TABLE}
     lines = []
     for question in dict.fromkeys(each.question for each in every.values()):
         lines += [f".. list-table:: {question}", "   :header-rows: 1", ""]
