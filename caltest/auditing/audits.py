@@ -313,8 +313,9 @@ def audit(
     (0.01, True, 'canonical')
     """
     given = dict(locals())
-    own = ("probs", "labels", "groups", "features", "order", "event", "time_unit", "unit", "class_names")
-    asked = {name: value for name, value in given.items() if name not in (*own, *_OF_ROWS, "learner")}
+    own: Any = ("probs", "labels", "groups", "features", "order", "event", "time_unit", "unit")
+    own = (*own, "class_names", "learner", *_OF_ROWS)
+    asked = {name: value for name, value in given.items() if name not in own}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
         reading["event"] = None
