@@ -526,10 +526,10 @@ def _tolerated(
     """Test whether the model is wrong by more than a tolerance, or than rounding explains."""
     rows, impossible = trial.rows, tuple[str, ...]()
     if not isinstance(rows.law, Classes):
-        raise InputError(
-            "a tolerance is about probabilities of an event, and the predictions are distributions of "
-            "numbers; give a lens, such as 'quantile:0.5' or 'below:10', or leave it out."
-        )
+        do = "give a lens, such as 'quantile:0.5' or 'below:10', or leave it out"
+        do = f"give {Argument('caltest.audit')} a limit instead" if rows.law.functional else do
+        found = "a tolerance is about probabilities of an event, and the predictions are of numbers"
+        raise InputError(f"{found}; {do}.")
     error = 0.0 if within is None else within
     stated: dict[str, Any] = {}
     if given.rounded is not None:

@@ -222,16 +222,16 @@ def plan(
     >>> caltest.plan(digits.probs, lenses="top_label", materiality=0.02).n
     823
     """
-    limits: Any = {"materiality": materiality, "materiality_ratio": materiality_ratio, "alpha": alpha}
-    options = Options.of(lenses=lenses, intersections=intersections, min_rows=_FEWEST, **limits)
-    goal = Goal(options.limit, min(alpha, LARGEST_LEVEL), power, error)
-    if not goal.limit:
-        raise InputError(f"there is no limit; give {Argument('materiality', 0.02)}.")
     if isinstance(probs, Sets):
         do = f"give the level of every row as probs, and {Argument('materiality', _SHORTFALL)}"
         raise InputError(f"how many rows sets take depends on no set; {do}.")
     given = probs.rows if isinstance(probs, Sample) else probs
     rows = predictions(given, weights, clusters, logits=logits)
+    limits: Any = {"materiality": materiality, "materiality_ratio": materiality_ratio, "alpha": alpha}
+    options = Options.of(lenses=lenses, intersections=intersections, min_rows=_FEWEST, **limits)
+    goal = Goal(options.limit, min(alpha, LARGEST_LEVEL), power, error)
+    if not goal.limit:
+        raise InputError(f"there is no limit; give {Argument('materiality', 0.02)}.")
     groupings = read_groups(groups, rows.n_samples, probs=probs, weights=weights, clusters=clusters)
     made = make_plan(rows, groupings, options)
     whose = [look for look in made.looks if look.event]

@@ -11,6 +11,8 @@ of losses, which have no limit, the smaller one.
 For numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
 smaller. For times until an event, the event is that it came by a horizon; the observed risk is Kaplan
 and Meier's within parts of similar predicted risk, and a row stands for its influence on it.
+
+For point forecasts of a mean, or an expectile, errors are V(x, y) in mean, in units of the outcome.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from caltest.auditing.estimates import InUnits
 from caltest.auditing.groups import Grouping, crossed, distinct, large_enough
 from caltest.auditing.limits import Limit
 from caltest.auditing.options import MIN_ROWS
+from caltest.auditing.points import PointDesign
 from caltest.auditing.sizes import Cut, Design, Family, cut
 from caltest.auditing.times import Followed
 from caltest.auditing.views import Group, Sized
@@ -38,7 +41,7 @@ from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import effective_number
 from caltest.exceptions import InputError
-from caltest.laws import Pool, Predictive, Quantiles, Survival
+from caltest.laws import Point, Pool, Predictive, Quantiles, Survival
 from caltest.lenses import Interval, Lens, Quantile, TopLabel, Until, event, show
 from caltest.sampling import child_seed
 from caltest.statistics.distributions import pinball
@@ -63,7 +66,10 @@ Ends: TypeAlias = tuple[float, float, float]
 class ModelError(Sized):
     """How far off one model is: the error of one probability, on all rows or in a group.
 
-    Errors are differences of probabilities: 0.02 is 2 points.
+    Errors are differences of probabilities: 0.02 is 2 points. For point forecasts of a mean, or an
+    expectile, they are in units of the outcome, and "predicted" is the mean outcome plus the mean of
+    V(x, y): of a mean the mean forecast. Intervals are exact if both ends of outcomes are known, else
+    about right.
 
     Attributes
     ----------
@@ -85,7 +91,11 @@ class ModelError(Sized):
     crps
         For numbers, in their units: the mean continuous ranked probability score. Where a model states
         quantiles only it is, for all models, twice the mean pinball loss at the levels that they have
-        in common (the weighted interval score, if these are symmetric). None for classes.
+        in common (the weighted interval score, if these are symmetric). None for classes. For point
+        forecasts of a median it is their mean absolute error.
+    squared
+        For point forecasts of a mean: the mean squared error. For those of an expectile of level τ: the
+        mean of 2 |1{y ≤ x} − τ| (x − y)². Else None.
     units
         For numbers: the mean error in their units, :class:`caltest.auditing.estimates.InUnits`. None
         for classes.
@@ -102,6 +112,7 @@ class ModelError(Sized):
     log_loss: float | None = None
     brier: float | None = None
     crps: float | None = None
+    squared: float | None = None
     units: InUnits | None = None
 
 
@@ -120,7 +131,7 @@ class ModelDifference:
     mean
         Of mean errors, with their signs. Where both models predict the same event, it is the difference
         of mean predictions, which is known: the observed rate cancels, and both ends are the estimate.
-    log_loss, brier, crps
+    log_loss, brier, crps, squared
         Of mean losses, with paired intervals; None where they have none.
     """
 
@@ -132,11 +143,12 @@ class ModelDifference:
     log_loss: Ends | Any = None  # Any, so that reading them needs no check for types
     brier: Ends | Any = None
     crps: Ends | Any = None
+    squared: Ends | Any = None
 
     @property
     def turned(self) -> ModelDifference:
         """The difference of ``other`` less ``model``."""
-        kinds = (self.absolute, self.mean, self.log_loss, self.brier, self.crps)
+        kinds = (self.absolute, self.mean, self.log_loss, self.brier, self.crps, self.squared)
         turned: list[Any] = [each and (-each[2], -each[1], -each[0]) for each in kinds]
         return ModelDifference(self.other, self.model, self.group, *turned)
 
@@ -184,6 +196,12 @@ def sizes_of(
         for name, whole in wholes.items():
             designs[name] = followed = Followed.until(whole, float(lens.threshold))
             models[name] = _Times(followed.rows.law.risk(followed.horizon))
+    elif outcomes is not None and isinstance(first.rows.law, Point):
+        label = first.rows.law.functional
+        for name, whole in wholes.items():
+            own = whole.rows
+            designs[name] = PointDesign(own.weights, own.clusters, law=own.law)
+            models[name] = _Points(own, outcomes, whole.labels, None, None)
     elif outcomes is None:
         for name, whole in wholes.items():
             view = show(whole.rows, lens)
@@ -243,6 +261,9 @@ def _error(
     error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
     seen = shown.opened + of_closed[part_of] * (shown.seen - shown.opened)
     seen = design.spread(part_of, both[0]) if isinstance(design, Followed) else seen
+    variances = scores * (1.0 - scores)
+    if isinstance(design, PointDesign):  # of which none is stated
+        seen, variances = scores - design.law.errors(seen), 0.0 * scores
     least = np.maximum(np.maximum(closed[1], -opened[2]), 0.0) @ share
     most = np.maximum(np.abs(closed[1]), np.abs(opened[2])) @ share
     if design.plain and not tied:
@@ -251,7 +272,7 @@ def _error(
         least, most = absolute_bounds(stated, sizes.astype(np.float64), events, family.of_view)
     centred = w * (by * (scores - seen) - error[part_of])
     by_part = [design.sums(np.where(part_of == k, centred, 0.0)) for k in range(len(both[0]))]
-    varied = np.bincount(part_of, (by * w) ** 2 * scores * (1.0 - scores))
+    varied = np.bincount(part_of, (by * w) ** 2 * variances)
     varied = np.maximum([float(sums @ sums) for sums in by_part], varied)
     absolute = float(least), float(share @ abs(error)), float(most)
     predicted, observed, low, high = design.interval(scores, shown.seen, family.of_view)
@@ -367,10 +388,10 @@ def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens
         if not len(levels):
             do = "give forecasts with a level in common, such as 0.5"
             raise InputError(f"no level is stated in every row of every model; {do}.")
-        notes.append(
+        notes += [
             "In place of the CRPS stands the mean quantile score, twice the pinball loss, of all "
             f"models at {len(levels)} of their levels, from {levels[0]:g} to {levels[-1]:g}."
-        )
+        ] * (laws[0].functional is None)
     pools = [int(np.min(law.counts)) for law in laws if isinstance(law, Pool)]
     fewest = min(pools, default=np.inf)
     if pools and (len(pools) < len(laws) or max(pools) > fewest):
@@ -404,7 +425,7 @@ class _Numbers:
     rows: Rows
     outcomes: Array
     codes: NDArray[Any]
-    lens: Lens
+    lens: Any
     levels: Array | None
     scores: Any = None
     seen: Any = None
@@ -430,7 +451,7 @@ class _Numbers:
         own = (self.rows, self.outcomes, self.codes)
         if len(rows) < len(self.outcomes):
             own = self.rows.take(rows), self.outcomes[rows], self.codes[rows]
-        return _Numbers(*own, self.lens, self.levels, *judged)
+        return type(self)(*own, self.lens, self.levels, *judged)
 
     def own(self, design: Design, alpha: float) -> dict[str, Any]:
         """Return the mean score, and the mean error in the outcome's units."""
@@ -458,7 +479,9 @@ class _Numbers:
         """Return absolute errors, errors and scores less another's, (3, n), and variances by laws."""
         pair = (self, other)
         one, two = (x._terms(x.seen[None], x.outcomes[None])[:, 0] for x in pair)
-        if any(isinstance(x._law, Quantiles) for x in pair):  # no numbers can be drawn from these
+        if any(
+            isinstance(x._law, Quantiles | Point) for x in pair
+        ):  # no numbers can be drawn from these
             return one - two, np.zeros((1, *one.shape))
         variances = []
         draws = int(np.clip(_NUMBERS // len(self.seen), 2, _DRAWS))
@@ -471,7 +494,32 @@ class _Numbers:
 
     def knows(self, other: _Numbers) -> bool:
         """Whether both are of the same event, so that what was observed cancels."""
-        return self.lens.label.startswith(("below", "above"))
+        return bool(self.lens.label.startswith(("below", "above")))
+
+
+class _Points(_Numbers):
+    """The same of a mean or an expectile, without a lens; the event is the outcome."""
+
+    scored = ("squared",)
+
+    def shown(self, rows: NDArray[np.intp]) -> _Shown:
+        """Return forecasts and outcomes."""
+        scores, seen = self._law.level()[rows], cast("Any", self.outcomes[rows])
+        return _Shown(scores, scores, seen, seen)
+
+    def own(self, design: Design, alpha: float) -> dict[str, Any]:
+        """Return the mean loss."""
+        losses = self._terms(self.seen, self.outcomes)[2]
+        return {"squared": float(design.weights @ losses / design.weights.sum())}
+
+    def _terms(self, seen: Array, outcomes: Array) -> Array:
+        law = cast("Point", self._law)
+        errors = law.errors(outcomes)
+        return np.stack([self.sides * errors, errors, errors * (law.values - outcomes)])
+
+    def knows(self, other: _Numbers) -> bool:
+        """Whether differences of errors are those of forecasts: of means."""
+        return cast("Point", self._law).tau == 0.5
 
 
 # ------------------------------------------------------------------ models of times

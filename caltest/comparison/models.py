@@ -42,6 +42,9 @@ _GROUP = "give a group of errors, such as errors[-1].group"
 class Comparison(Result):
     """How far off models are, in points, which differ, and the value of a statistic for each.
 
+    Point forecasts are compared by the loss that is consistent for what they state (Gneiting 2011);
+    mean errors stand beside it, in units of the outcome.
+
     Attributes
     ----------
     errors
@@ -72,6 +75,8 @@ class Comparison(Result):
         Classes of the predictions, whatever the lens shows; None for numbers.
     n_clusters
         Number of clusters; None where rows are independent.
+    functional
+        Of point forecasts what they state, such as "mean" or "quantile:0.9"; else None.
     sampling_rates
         By class, the share of its rows that was kept, if rows were sampled by their label; errors
         are then those among the rows kept. Else None.
@@ -103,12 +108,19 @@ class Comparison(Result):
     warnings: tuple[str, ...] = ()
     n_clusters: int | None = None
     sampling_rates: dict[Any, float] | None = None
+    functional: str | None = None
+
+    @property
+    def measure(self) -> str:
+        """By which error models are ordered: "absolute", or of point forecasts their loss."""
+        return self.loss if self.functional else "absolute"
 
     @property
     def nearest(self) -> list[str]:
-        """The names, the smallest mean absolute error on all rows first; equal ones as given."""
-        errors = sorted(self.errors[: len(self.names)], key=lambda each: each.absolute[1])
-        return [each.model for each in errors]
+        """The names, the smallest ``measure`` on all rows first; equal ones as given."""
+        wholes = self.errors[: len(self.names)]
+        sizes = {x.model: getattr(x, self.loss) if self.functional else x.absolute[1] for x in wholes}
+        return sorted(self.names, key=sizes.__getitem__)
 
     @arguments(first=anything, second=anything, group=OneOf("caltest.auditing:Group", _GROUP))
     def gap(self, first: str, second: str, group: Group | None = None) -> ModelDifference:
@@ -139,8 +151,8 @@ class Comparison(Result):
 
     @property
     def loss(self) -> str:
-        """The score by which models are compared too: "log_loss", "crps", or for times "brier"."""
-        losses = ("log_loss", "crps", "brier")
+        """The score by which models are compared too: "log_loss", "crps", "squared", or "brier"."""
+        losses = ("log_loss", "crps", "squared", "brier")
         return next(loss for loss in losses if getattr(self.errors[0], loss) is not None)
 
     @cached_property
@@ -154,12 +166,13 @@ class Comparison(Result):
         if none is proved).
         """
         nearest, *further = self.nearest
+        both = [each for gap in self.gaps for each in (gap, gap.turned)]
         differences = [self.gap(name, nearest) for name in further]
-        gaps = [Finding("worse" if x.absolute[0] > 0.0 else "alike", x) for x in differences]
+        worse = [x for x in both if getattr(x, self.measure)[0] > 0.0]
+        gaps = [Finding("worse" if x in worse else "alike", x) for x in differences]
         gaps.sort(key=lambda each: each.kind != "worse")
         kinds = [gaps[0].kind, gaps[-1].kind]
-        both = [each for gap in self.gaps for each in (gap, gap.turned)]
-        turned = [each for each in both if each.model == nearest and each.absolute[0] > 0.0]
+        turned = [each for each in worse if each.model == nearest]
         errors = {name: self._worst(name) for name in self.nearest}
         steps = [Step("use" if "worse" in kinds else "either", {"model": nearest})]
         least = min(self.errors[: len(self.names)], key=lambda each: getattr(each, self.loss)).model
@@ -223,6 +236,12 @@ def wholes_of(
             if isinstance(stated, Predictive) and stated.dimension is not None:
                 do = "give numbers, an entry at a time"
                 raise InputError(f"these are about vectors of {stated.dimension} entries; {do}.")
+            if stated.functional != of_first.functional:
+                these, those = (each.functional or "distributions" for each in (stated, of_first))
+                do = "give point forecasts of one functional, or distributions for all"
+                raise InputError(f"these state {these}, and those of the first model {those}; {do}.")
+            if stated.functional and lens:
+                raise InputError("point forecasts are compared as they stand; leave the lens out.")
     (reference, first), *others = wholes.items()
     pairs = [each.rows.classes for each in wholes.values() if each.rows.n_classes == 2]
     for pair in filter(None, dict.fromkeys(pairs)):
@@ -372,6 +391,13 @@ def compare(
     state; no numbers can be drawn from them, so intervals of their differences do not allow for what
     did not happen.
 
+    *Point forecasts* (:class:`caltest.predictive.Point`), all of the same functional, are compared by
+    the loss that is consistent for it: squared error for means, absolute error for medians, twice the
+    pinball loss for quantiles, and for expectiles the asymmetric squared error
+    2 |1{y ≤ x} − τ| (x − y)². The model with the least comes first. Mean errors stand beside it: for
+    quantiles that of the rate of outcomes at or below, with exact intervals, else in units of the
+    outcome, with intervals that are exact if both ends of outcomes are known, and else about right.
+
     *Times.* The event is that it comes by a horizon. What was observed is Kaplan and Meier's risk
     within tenths of the model's own predicted risk, and inside these within parts that are alike, so
     that censoring may depend on the prediction; its limits are about right. Rows are independent and
@@ -381,7 +407,8 @@ def compare(
 
     References
     ----------
-    Moskvichev and Sejdinovic 2025 ("ckce").
+    Moskvichev and Sejdinovic 2025 ("ckce"). Gneiting, "Making and evaluating point forecasts", JASA
+    106 (2011).
 
     Examples
     --------
@@ -438,6 +465,7 @@ def compare(
     points |= {"statistic": statistic, "measures": measures, "confidence": float(confidence)}
     points |= {"n_samples": rows.n_samples, "n_classes": rows.n_classes, "n_clusters": count}
     points |= {"lens": found_lens.label if found_lens else None, "names": tuple(wholes)}
+    points["functional"] = rows.law.functional
     rates = None if sampling_rates is None else dict(sampling_rates)
-    every = (*said, *map(str, doubts), *notes_on(groupings), *left_out)
+    every = (*said, *map(str, (*doubts, *first.premises)), *notes_on(groupings), *left_out)
     return Comparison(**points, values=np.array(values), warnings=every, sampling_rates=rates)

@@ -45,6 +45,7 @@ _WRONG = {
     "to test, so give a column for every class.",
     "text": "probs holds text ({first} comes first), not numbers; convert it to float, and give "
     "probabilities first, labels second.",
+    "numbers": "probs is read as probabilities of classes, and these are {about}; give them to {audit}.",
     "rounding": "rounding and sampling_rates do not go together: a rounded statement has no one "
     "meaning among the rows kept; leave one of them out.",
     "logits": "{rounding} and {logits} do not go together: what was rounded are probabilities; leave "
@@ -251,7 +252,7 @@ def _matched(
     if known is None:
         table, truth = read_table(probs, "probs"), read_table(labels, "labels")
     elif not isinstance(known.law, Classes):
-        raise InputError(f"probs is read as probabilities of classes, and these are {known.law.about}.")
+        raise InputError(_WRONG["numbers"], about=known.law.about, audit=Argument("caltest.audit"))
     else:
         truth = read_table(labels, "labels")
         if given_names is not None:
@@ -390,6 +391,8 @@ def predictions(
     """
     probs = rows_first(probs, "probs", weights, clusters)
     check_rows({"probs": probs, "weights": weights, "clusters": clusters})
+    if isinstance(law := getattr(probs, "law", probs), Point):
+        raise InputError(_WRONG["numbers"], about=law.about, audit=Argument("caltest.audit"))
     if isinstance(probs, Rows):
         if logits:
             raise InputError(_WRONG["read"], logits=Argument("logits", True))

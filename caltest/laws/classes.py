@@ -63,6 +63,8 @@ class Law(ABC):
     doubts: tuple[Premise, ...] = ()
     #: What was observed before it was completed, (n,); None where nothing had to be.
     seen: Any = None
+    #: Of point forecasts what they state, as :class:`.Point` names it; else None.
+    functional: Any = None
 
     @property
     @abstractmethod

@@ -137,7 +137,7 @@ class Point(Shaped):
         if not self.of_quantile:
             return self, self.outcomes(outcomes)
         law = Quantiles([self.tau], self.values[:, None])
-        law.given = self.given
+        law.given, law.functional = self.given, self.functional
         return law.met(outcomes, weights)
 
     def level(self) -> Array:
@@ -164,6 +164,11 @@ class Point(Shaped):
         )
         with np.errstate(invalid="ignore"):
             return self.errors(high), self.errors(low)
+
+    @property
+    def scale(self) -> float:
+        """How far apart two V(x, y) of a row can be at most, for any forecast between the ends."""
+        return float(2.0 * max(self.tau, 1.0 - self.tau) * (self.high - self.low))  # type: ignore[operator]
 
     @property
     def doubts(self) -> tuple[Premise, ...]:  # type: ignore[override]

@@ -155,6 +155,8 @@ _EVENTS = {
     "top_label": "the top class is right",
     "top": "the label is among the top {}",
     "sorted": "the second choice is right",
+    "mean": "the mean of the outcome",
+    "expectile": "the {} expectile of the outcome",
 }
 
 

@@ -120,6 +120,12 @@ def _kept(ratio: float, of_event: float, side: int) -> float:
 
 
 @loop
+def _mixture(won: float, rest: float, share: float) -> Any:
+    """Return the bet on an outcome that is one label by a share, and the other by the rest of it."""
+    return np.log(share * np.exp(won) + (1.0 - share) * np.exp(rest))
+
+
+@loop
 def _features(given: Any, waves: Any, shifts: Any, found: Any) -> None:
     """Write 1, of two classes the log-odds, and Fourier features of predictions (m,)."""
     found[0], first = 1.0, 1
@@ -134,8 +140,9 @@ def _features(given: Any, waves: Any, shifts: Any, found: Any) -> None:
 
 
 @loop
-def _grid_of_row(logs: Any, label: int, side: int, slopes: Any, shifts: Any, found: Any) -> None:
+def _grid_of_row(logs: Any, outcome: Any, side: int, slopes: Any, shifts: Any, found: Any) -> None:
     """Write the ratios of q ∝ g^slope, of two classes times e^shift for class 1."""
+    label, share = outcome
     m = len(logs)
     values = np.empty(m)
     for j in range(len(slopes)):
@@ -148,7 +155,10 @@ def _grid_of_row(logs: Any, label: int, side: int, slopes: Any, shifts: Any, fou
         for k in range(m):
             total += np.exp(values[k] - most)
         norm = most + np.log(total)
-        found[j] = _kept(values[label] - norm - logs[label], values[m - 1] - norm - logs[m - 1], side)
+        won = values[label] - norm - logs[label]
+        if share < 1.0:
+            won = _mixture(won, values[1 - label] - norm - logs[1 - label], share)
+        found[j] = _kept(won, values[m - 1] - norm - logs[m - 1], side)
 
 
 @loop
@@ -172,21 +182,25 @@ def _tilt(probs: Any, features: Any, columns: Any, theta: Any, found: Any) -> No
 
 
 @loop
-def _learn(q: Any, label: int, features: Any, columns: Any, step: float, theta: Any, sq: Any) -> None:
+def _learn(q: Any, outcome: Any, features: Any, columns: Any, step: float, theta: Any, sq: Any) -> None:
     """Follow the gradient of the log loss by AdaGrad."""
+    label, share = outcome
     for f in range(len(columns)):
         value = features[columns[f]]
         for k in range(len(q)):
-            slope = (q[k] - (1.0 if k == label else 0.0)) * value
+            slope = (q[k] - (share if k == label else 1.0 - share)) * value
             sq[f, k] += slope * slope
             theta[f, k] -= step * slope / np.sqrt(sq[f, k])
 
 
 @loop
 def bet_on_classes(
-    given: Any, bases: Any, labels: Any, sides: Any, spec: Any, learned: Any, common: Any
+    given: Any, bases: Any, labels: Any, parts: Any, sides: Any, spec: Any, learned: Any, common: Any
 ) -> None:
     """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit.
+
+    ``parts`` (n,) are 1; or of two classes above 0 the share of an outcome that is this label, the rest
+    of which is the other: bets are linear in it, and fair if its mean is what was predicted.
 
     ``sides`` (S,) is −1 where the base is least favourable to "too high", 1 to "too low", 0 without a
     limit.
@@ -208,11 +222,12 @@ def bet_on_classes(
             for s in range(n_sides):
                 for k in range(m):
                     logs[k] = np.log(bases[s, r, k]) if bases[s, r, k] > 0.0 else -np.inf
-                certain[i, s] = logs[labels[r]] == -np.inf or (sides[s] and bases[s, r].min() == 0.0)
+                none = logs[labels[r]] == -np.inf or (parts[r] < 1.0 and bases[s, r].min() == 0.0)
+                certain[i, s] = none or (sides[s] and bases[s, r].min() == 0.0)
                 if certain[i, s]:  # there is nothing to bet on, or what could not be
                     fixed[i, s] = 0.0 if sides[s] else np.inf
                 else:
-                    _grid_of_row(logs, labels[r], sides[s], slopes, shifts, fixed[i, s])
+                    _grid_of_row(logs, (labels[r], parts[r]), sides[s], slopes, shifts, fixed[i, s])
         whole[2], whole[3] = whole[2] + (stop - start), whole[3] + 1.0
         for c in range(member.shape[1]):
             for r in range(start, stop):
@@ -231,6 +246,9 @@ def bet_on_classes(
                             a, b = begins[t], begins[t + 1]
                             _tilt(base, phi[row - start], columns[a:b], theta[p, s, a:b], q[s, t])
                             won = np.log(max(q[s, t, label], 1e-300)) - np.log(base[label])
+                            if parts[row] < 1.0:
+                                rest = np.log(max(q[s, t, 1 - label], 1e-300)) - np.log(base[1 - label])
+                                won = _mixture(won, rest, parts[row])
                             stated_chance = np.log(max(base[m - 1], 1e-300))
                             of_event = np.log(max(q[s, t, m - 1], 1e-300)) - stated_chance
                             each[i, at + grid + t] = _kept(won, of_event, sides[s])
@@ -243,7 +261,7 @@ def bet_on_classes(
                             of, tilt, sums = columns[a:b], theta[p, s, a:b], squares[p, s, a:b]
                             if size > 1:
                                 _tilt(bases[s, row], known, of, tilt, q[s, t])
-                            _learn(q[s, t], labels[row], known, of, steps[t], tilt, sums)
+                            _learn(q[s, t], (labels[row], parts[row]), known, of, steps[t], tilt, sums)
         _sum_up(shares, goal, books)
         start = stop
 

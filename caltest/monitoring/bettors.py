@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from caltest.exceptions import InputError
 from caltest.forms.sums import LinearSum
-from caltest.laws import Classes, Quantiles
+from caltest.laws import Classes, Point, Quantiles
 from caltest.laws.classes import Array
 
 Codes: TypeAlias = NDArray[np.int64]
@@ -105,6 +105,9 @@ class Bettors:
         Whether outcomes are times until an event.
     goal
         The logarithm of the threshold.
+    scale
+        Of point forecasts the largest difference of two errors, in which these are counted; else 0. An
+        outcome is then an event by a share, of the chance that makes the mean error 0.
     """
 
     n_classes: int | None
@@ -112,6 +115,7 @@ class Bettors:
     levels: tuple[float, ...] = ()
     times: bool = False
     goal: float = 0.0
+    scale: float = 0.0
 
     @property
     def allowed(self) -> dict[int, float]:
@@ -140,7 +144,7 @@ class Bettors:
     def channels(self) -> int:
         """Of how many events predictions and observations are added up."""
         if self.n_classes is None:
-            return 1 if self.times else 2 * self.ways
+            return 1 if self.times else self.ways * (2 - (len(self.levels) == 1))
         return 1 if self.n_classes == 2 else self.n_classes + 1
 
     @property
@@ -187,6 +191,9 @@ class Bettors:
         censored rows end at 1; the cumulative hazard stands beside them.
         """
         law, codes = rows.law, np.zeros(rows.n_samples, np.int64)
+        if isinstance(law, Point):
+            chance, errors = law.ends[1] / self.scale, law.errors(outcomes) / self.scale
+            return np.column_stack([1.0 - chance, chance, law.values / self.scale, errors]), codes
         if isinstance(law, Classes) and self.n_classes is not None:
             return law.probs, np.asarray(outcomes, np.int64)
         if isinstance(law, Quantiles):
@@ -218,17 +225,20 @@ class Bettors:
         """
         if self.times:
             return values[:, 2:].copy(), (labels == 1)[:, None].astype(np.float64)
+        if self.scale:
+            return values[:, 2:3].copy(), values[:, 2:3] - values[:, 3:]
         if self.n_classes is None:
-            seen = _halves(*values.T)
+            seen, middle = _halves(*values.T), self.levels[0] if len(self.levels) == 1 else 0.5
             if self.levels:
                 first, last = np.divmod(labels, len(self.levels) + 1)
-                cells = _halves(self._edges[:-1], self._edges[1:])
+                cells = _halves(self._edges[:-1], self._edges[1:], middle)
+                cells = cells[:, : self.channels // self.ways]
                 count = np.arange(len(cells))
                 within = (count >= first[:, None]) & (count <= last[:, None])
                 ends = ((np.inf, np.min), (-np.inf, np.max))
                 each = [f(np.where(within[..., None], cells, out), axis=1) for out, f in ends]
                 seen = np.concatenate(each, axis=1)
-            return np.full(seen.shape, 0.5), seen
+            return np.full(seen.shape, 1.0 - middle), seen
         if self.n_classes == 2:
             return values[:, 1:].copy(), (labels == 1)[:, None].astype(np.float64)
         stated = np.column_stack([values, values.max(axis=1)])
@@ -244,7 +254,8 @@ class Bettors:
             alike = np.full(BINS, len(values) / BINS)
             return np.stack([alike, alike, np.diff(below, prepend=0.0)], axis=1)
         stated, seen = (each[:, -1] for each in self.compared(values, labels))
-        turned = np.arcsin(np.sqrt(np.clip(stated, 0.0, 1.0))) * (2.0 / np.pi)
+        by = values[:, 1] if self.scale else stated
+        turned = np.arcsin(np.sqrt(np.clip(by, 0.0, 1.0))) * (2.0 / np.pi)
         place = np.minimum((turned * _PLACES).astype(int), _PLACES - 1)
         return np.stack([np.bincount(place, each, _PLACES) for each in (None, stated, seen)], axis=1)
 
@@ -296,21 +307,26 @@ class Bettors:
                 low, high = np.where(low < high, cells, [[0.0], [-1.0]])
             bets.bet_on_numbers(low, high, self._edges, *more)
             return
+        parts = np.ones(len(values))
+        if self.scale:
+            came = np.clip(values[:, 1] - values[:, 3], 0.0, 1.0)
+            labels, parts = (came > 0.0).astype(np.int64), np.where(came > 0.0, came, 1.0)
+            values = np.ascontiguousarray(values[:, :2])
         bases = values[None]
         if self.tolerance:
             by = (self.sides * [*self.allowed.values()])[:, None]
             event = np.clip(values[:, 1] + by, 0.0, 1.0)
             bases = np.stack([1.0 - event, event], axis=2)
-        bets.bet_on_classes(values, bases, labels, self.sides, *more)
+        bets.bet_on_classes(values, bases, labels, parts, self.sides, *more)
 
 
 #: Arrays of the books in the order in which the loops take them.
 _KEPT = ("logs", "detect", "low", "since", "marks", "totals", "counts", "best", "peak", "whole")
 
 
-def _halves(low: Array, high: Array) -> Array:
-    """Return how far ranks from low to high lie above the median, and outside the central half."""
-    share = [share_below(t, low, high) for t in (0.25, 0.5, 0.75)]
+def _halves(low: Array, high: Array, middle: float = 0.5) -> Array:
+    """Return how far ranks from low to high lie above the middle, and outside the central half."""
+    share = [share_below(t, low, high) for t in (0.25, middle, 0.75)]
     return np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
 
 

@@ -23,7 +23,7 @@ from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
 from caltest.exceptions import InputError
-from caltest.laws import Classes, Quantiles
+from caltest.laws import Classes, Point, Quantiles
 from caltest.laws.sets import refuse_sets
 from caltest.lenses import Lens, event, find_lens, show
 from caltest.monitoring import state
@@ -40,6 +40,7 @@ _ALIKE = {
     "width": "the number of classes",
     "columns": "classes",
     "groups": "columns of groups",
+    "scale": "how far apart the ends of outcomes can be",
 }
 
 
@@ -104,6 +105,13 @@ class Monitor:
     brings the mean over (F(c), 1), the likelihood ratio of what was seen of it. With groups, evidence
     on all rows has half of the weight, and the k-th of it and of the groups, as they appear,
     1/(k(k + 1)).
+
+    *Point forecasts* (:class:`caltest.predictive.Point`). For a median or a quantile, bets are on how
+    often outcomes lie above it. A mean x of outcomes between ``low`` and ``high`` is the probability
+    (x - low)/(high - low) of an event that comes by a share, (y - low)/(high - low): the same bets,
+    linear in this share, are fair if E[y] = x given the past. That is the null, row by row: errors that
+    cancel over time are errors. Expectiles are watched in the same way. Without both ends no bet is
+    fair, and means are refused. Sizes are in units of the outcome, with limits that hold at any time.
 
     Examples
     --------
@@ -335,6 +343,7 @@ class Monitor:
         m, names, columns = law.n_classes, *(getattr(each, "names", None) for each in (law, full))
         one = "'top_label'" if m else "'interval:0.9'"
         do = "leave statistic out" if scored else f"give a lens, such as {one}"
+        do, points = ("leave it out", True) if isinstance(full, Point) else (do, False)
         wrong = {
             "these rows have weights: evidence multiplies one bet for every row, and no bet counts "
             "twice or by half; leave the weights out, or give rows that weigh more as a "
@@ -345,7 +354,9 @@ class Monitor:
             "lens out.": lens is not None and isinstance(full, Quantiles),
             "a lens of times needs to know until when every row was followed; give follow_up, or leave "
             "the lens out.": lens is not None and censored is not None and np.signbit(censored).any(),
-            f"tolerance is about one probability, and there is more than one; {do}.": tolerance
+            "a mean, or an expectile, is watched where both ends of outcomes are known; give low and "
+            "high.": points and not full.bounded,
+            f"tolerance is about one probability, and these are {law.about}; {do}.": tolerance
             and (m != 2 or scored),
             "the outcomes are vectors; monitor one entry at a time.": m is None
             and law.dimension is not None,
@@ -358,10 +369,12 @@ class Monitor:
         shape = {
             "about": law.about,
             "width": full.n_classes,
-            "n_classes": None if scored else m,
+            "n_classes": 2 if points else None if scored else m,  # an event by a share
             "columns": None if columns is None else list(columns),
             "names": None if names is None else list(names),
-            "event": event(lens, whole) if m == 2 else None,
+            "event": event(full.functional if points else lens, whole) if m == 2 or points else None,
+            "functional": full.functional,
+            "scale": full.scale if points else 0.0,
             "levels": [] if m or law.levels is None else law.levels.tolist(),
             "groups": sorted(given.texts),
             "clusters": "not given" if unnamed else "given",
@@ -455,7 +468,8 @@ class Monitor:
     def state(self) -> MonitorState:
         """What is known now."""
         options = self.options
-        nothing: dict[str, Any] = {"n_classes": None, "clusters": "not given", "about": ""}
+        nothing: dict[str, Any] = dict.fromkeys(("n_classes", "functional", "scale"))
+        nothing |= {"clusters": "not given", "about": ""}
         shape, books = self._shape if self._books else nothing, self._books
         log_evalue, best, rows, clusters, _, alarm = books["whole"].tolist() if books else self._nothing
         evidence = tuple(state.evidence_of(books, shape, options, self._processes)) if books else ()
@@ -473,8 +487,9 @@ class Monitor:
             alarm_date=self._alarm_date,
             evidence=evidence,
             periods=state.periods_of(self._periods, shape, options, evidence),
-            n_classes=shape["n_classes"],
+            n_classes=None if shape["scale"] else shape["n_classes"],
             about=shape["about"],
+            functional=shape["functional"],
         )
 
     # -------------------------------------------------------------- the file

@@ -65,7 +65,8 @@ class Evidence(Facts):
         or "later".
     event, kind
         The event on which predictions and observations differ most; and of which kind it is: "rate" of
-        a class, "median", "spread" (outside the predicted central half), or "count" of events of times.
+        a class, "median", "spread" (outside the predicted central half), "count" of events of times, or
+        the "mean" of point forecasts.
     since
         The row, counted from 0, from which on some bet has won most: an estimate of when the error
         began, which may be off by hundreds of rows where it is small.
@@ -188,6 +189,9 @@ class MonitorState(Result):
         The path: what batches brought, in their order.
     n_classes
         Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
+    functional
+        Of point forecasts what they state, such as "mean"; else None. Of means and expectiles all sizes
+        are in units of the outcome, and "observed" is what was predicted less the mean error.
     about
         What is predicted, such as "probabilities of classes".
     model
@@ -226,6 +230,7 @@ class MonitorState(Result):
     n_classes: int | None
     about: str
     model: str | None
+    functional: str | None
 
     evalue = Evidence.evalue  #: In mode "change" the detector.
 
@@ -283,7 +288,8 @@ def bettors_of(shape: Named, options: Named) -> Bettors:
     """Return those who bet on such batches."""
     is_change, times = options["mode"] == "change", shape["about"] == Survival.about
     goal = math.log(options["mean_run_length"]) if is_change else -math.log(options["alpha"])
-    return Bettors(shape["n_classes"], options["tolerance"], tuple(shape["levels"]), times, goal)
+    own = shape["n_classes"], options["tolerance"], tuple(shape["levels"])
+    return Bettors(*own, times, goal, shape["scale"])
 
 
 def shares_of(shape: Named, count: int) -> Array:
@@ -297,6 +303,7 @@ def evidence_of(
 ) -> Iterator[Evidence]:
     """Yield the evidence on all rows, and on every group: columns and values in ``processes``."""
     bettors = bettors_of(shape, options)
+    unit = bettors.scale or 1.0
     shares = shares_of(shape, len(books["logs"]))
     spent = _LEVEL * bettors.ways / (2.0 * shares * bettors.channels)
     counts, parts = books["counts"][:, None], (len(shares), bettors.ways, -1)
@@ -327,13 +334,13 @@ def evidence_of(
             event=_event(shape, chosen, options["statistic"]),
             kind=_kind(shape, chosen),
             since=start,
-            predicted_since=float(since[chosen, 0]) / (units - count),
-            observed_since=float(since[chosen, 1]) / (units - count),
-            error=float(totals[chosen, 0] - totals[chosen, 1]) / units,
-            low=float(lows[p, chosen]),
-            high=float(highs[p, chosen]),
-            first=bettors.in_bins(first),
-            latest=bettors.in_bins(latest),
+            predicted_since=unit * float(since[chosen, 0]) / (units - count),
+            observed_since=unit * float(since[chosen, 1]) / (units - count),
+            error=unit * float(totals[chosen, 0] - totals[chosen, 1]) / units,
+            low=unit * float(lows[p, chosen]),
+            high=unit * float(highs[p, chosen]),
+            first=bettors.in_bins(first) * [1.0, unit, unit],
+            latest=bettors.in_bins(latest) * [1.0, unit, unit],
         )
 
 
@@ -341,6 +348,8 @@ def _kind(shape: Named, channel: int) -> str:
     """Return of which kind an event is, as :class:`Evidence` has it."""
     if shape["about"] == Survival.about:
         return "count"
+    if shape["scale"]:
+        return "mean"
     return "rate" if shape["n_classes"] else ("median", "spread")[channel]
 
 
@@ -350,7 +359,8 @@ def _event(shape: Named, channel: int, statistic: str | None) -> str:
     if shape["about"] == Survival.about:
         return "the event comes"
     if m is None:
-        name = SPREAD if channel else "the outcome is above its predicted median"
+        level = f"{100.0 * shape['levels'][0]:g}% quantile" if len(shape["levels"]) == 1 else "median"
+        name = SPREAD if channel else f"the outcome is above its predicted {level}"
         return name if statistic is None else name.replace("outcome", f"score of a row ({statistic})")
     if m == 2:
         return str(shape["event"])
@@ -374,15 +384,16 @@ def periods_of(
     numbers = np.arange(1.0, len(kept) + 1)[:, None]
     spent = _LEVEL / (2.0 * numbers * (numbers + 1.0) * len(events))
     lows, highs = limits(totals[:, :, chosen], units, spent, shape["about"] == Survival.about)
-    means = totals[:, :, chosen].mean(axis=1) / units
+    unit = shape["scale"] or 1.0
+    means = unit * totals[:, :, chosen].mean(axis=1) / units
     return tuple(
         Period(
             **{name: value for name, value in each.items() if name != "sums"},
             event=events[chosen],
             predicted=float(means[k, 0]),
             observed=float(means[k, 1]),
-            low=float(lows[k, -1]),
-            high=float(highs[k, 0]),
+            low=unit * float(lows[k, -1]),
+            high=unit * float(highs[k, 0]),
         )
         for k, each in enumerate(kept)
     )
@@ -484,7 +495,7 @@ def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
 #
 # Whole or not at all.
 
-_SCHEMA = 7
+_SCHEMA = 8
 _PARTS = ("schema", "options", "state")
 
 

@@ -17,7 +17,7 @@ from caltest.pictures import DIAGONAL, GRID, LINEAR, Mark, Picture, in_lines, to
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, lettering
-from caltest.text.summaries import shown_names
+from caltest.text.summaries import loss_name, shown_names
 from caltest.text.vocabulary import subject
 
 if TYPE_CHECKING:
@@ -132,10 +132,11 @@ class ComparisonDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    Both in percentage points, of all rows; models are in the order of their mean absolute errors, the
-    smallest on top. Left: these errors, over tenths of the model's own predictions, with their exact
-    intervals. Right: their differences to that of the first model, with paired intervals; a filled
-    diamond is a difference that is shown, a hollow circle one that is not.
+    Both in percentage points, of all rows (for point forecasts their loss, in units of the outcome);
+    models are in the order of their mean absolute errors, the smallest on top. Left: these errors, over
+    tenths of the model's own predictions, with their exact intervals. Right: their differences to that
+    of the first model, with paired intervals; a filled diamond is a difference that is shown, a hollow
+    circle one that is not.
 
     Parameters
     ----------
@@ -171,21 +172,23 @@ class ComparisonDisplay(ResultDisplay):
         nearest, *others = c.nearest
         by_name = dict(zip(c.names, shown_names(c, canvas.NAME), strict=True))
         names, places = [by_name[each] for each in c.nearest], -np.arange(len(c.names))
-        of_model = {each.model: each.absolute for each in c.errors[: len(names)]}
-        low, value, high = 100.0 * np.array([of_model[each] for each in c.nearest]).T
-        here = "points, mean absolute error over tenths"
+        scale, loss, told = (1.0, f"mean {loss_name(c)}", "") if c.functional else (100.0, "", bars)
+        sizes = {x.model: getattr(x, c.measure) for x in c.errors[: len(names)]}
+        # A loss has no interval of its own.
+        low, value, high = scale * np.array([np.broadcast_to(sizes[x], 3) for x in c.nearest]).T
+        here = loss or "points, mean absolute error over tenths"
         if len(c.errors) > len(names):
             here += ",\nof all rows; errors in groups are printed, not drawn"
         points = [Mark("points", "value", value, places, label="error")]
-        errors = in_lines(names, Mark("bars", "error", low, places, high, bars), points, 0.0, here)
-        low, value, high = 100.0 * np.array([c.gap(each, nearest).absolute for each in others]).T
+        errors = in_lines(names, Mark("bars", "error", low, places, high, told), points, 0.0, here)
+        low, value, high = scale * np.array([getattr(c.gap(x, nearest), c.measure) for x in others]).T
         over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
         points = told_apart(value, places[1:], low > 0.0, labels=("not shown", "shown"))
         wide = Mark("bars", "error", low, places[1:], high, bars)
-        gaps = in_lines(names, wide, points, 0.0, f"points, paired interval{over}")
+        gaps = in_lines(names, wide, points, 0.0, f"{loss or 'points'}, paired interval{over}")
         what = lettering(subject(View(c.probability, c.event, None, c.n_samples)), canvas.CLAUSE)
         further = f"Further off than {lettering(names[0], canvas.CLAUSE)}"
-        return [(errors, f"Off by: {what}"), (gaps, further)]
+        return [(errors, "Loss" if loss else f"Off by: {what}"), (gaps, further)]
 
 
 # ------------------------------------------------------------------ power

@@ -168,7 +168,8 @@ def at_least(distance: float) -> str:
 
 _NAME = 32  # characters of a model's name
 _COLUMN = 20  # in tables
-_LOSSES = {"log_loss": "log loss", "brier": "Brier score", "crps": "CRPS"}
+_LOSSES = {"log_loss": "log loss", "brier": "Brier score", "crps": "CRPS", "squared": "squared error"}
+_LOSSES |= {"median": "absolute error", "quantile": "quantile score", "expectile": "asymmetric error"}
 
 
 def comparison(c: Comparison) -> str:
@@ -180,16 +181,24 @@ def comparison(c: Comparison) -> str:
     by_loss = sorted(ranked, key=lambda each: getattr(each, c.loss))
     least = by_loss[0].model
     kinds = [c.loss, *(["brier"] if c.loss == "log_loss" else [])]
+    points = (c.functional or "").partition(":")[0]
+    own, rated = (1.0 if points else 0.01), c.loss == "crps"  # of points: the rate at or below
     heads = [f"more than {shortened(names[each], 14)} (about)" for each in (lead[0], least)]
 
-    def gap(each: ModelError, best: str, kind: str, unit: float = 0.01) -> str:
+    def gap(each: ModelError, best: str, kind: str, unit: float = own) -> str:
         if each.model == best:
             return "nearest" if each in ranked else "–"
         return in_units(getattr(c.gap(each.model, best, each.group), kind), "+", "", unit)
 
+    def mean(each: ModelError) -> str:
+        low, high = each.predicted - each.high, each.predicted - each.low
+        if points and rated:
+            return in_units((low, each.observed, high))
+        return in_units((each.low, each.error, each.high), "+", "", own)
+
     def cells(each: ModelError) -> tuple[str, ...]:
-        mean = in_units((each.low, each.error, each.high), "+")
-        return shortened(names[each.model], _COLUMN), in_units(each.absolute), mean
+        size = f"{getattr(each, c.loss):.4g}" if points else in_units(each.absolute)
+        return shortened(names[each.model], _COLUMN), size, mean(each)
 
     def scores(each: ModelError) -> Iterable[str]:
         yield shortened(names[each.model], _COLUMN)
@@ -212,22 +221,29 @@ def comparison(c: Comparison) -> str:
         elsewhere=[each.of for each in findings if each.kind == "turned"],
         worst=[each for each in findings if each.kind in ("error", "unproved")],
         errors={each.model: each for each in ranked},
-        whole=[(*cells(each), gap(each, lead[0], "absolute")) for each in ranked],
+        whole=[(*cells(each), gap(each, lead[0], c.measure)) for each in ranked],
         more=heads[0],
         scores=[tuple(scores(each)) for each in by_loss],
         titles=(*titles, *(["mean error (about)"] if c.loss == "crps" else [])),
         parts=[
-            (group_name(each.group), *cells(each), gap(each, lead[0], "absolute"), f"{each.rows:,}")
+            (group_name(each.group), *cells(each), gap(each, lead[0], c.measure), f"{each.rows:,}")
             for each in c.errors[len(lead) :]
         ],
         listed=lambda models: listed(names[each] for each in models),
         place=lambda each: where(each.group) or " overall",
         probability=subject(View(c.probability, c.event, None, c.n_samples)),
-        loss=_LOSSES[c.loss],
+        loss=loss_name(c),
+        points=points,
+        mean=mean,
         numbers=c.n_classes is None,
         stated=is_stated(c.probability),
         impossible=[each.model for each in ranked if not math.isfinite(getattr(each, c.loss))],
     )
+
+
+def loss_name(c: Comparison) -> str:
+    """Return what the loss is called by which models are compared, too or alone."""
+    return _LOSSES.get((c.functional or "").partition(":")[0], _LOSSES[c.loss])
 
 
 def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
@@ -375,17 +391,19 @@ _BETS = {
 def monitor(state: MonitorState) -> str:
     """Return whether there is an alarm, which error is proved and where, the odds, and what to do."""
     times, change = state.about == Survival.about, state.mode == "change"
-    unit = "events per 100 rows" if times else "points"
+    means = any(each.kind == "mean" for each in state.evidence)
+    unit, per = ("units", 0.01) if means else ("events per 100 rows" if times else "points", 1.0)
+    named = not (times or means)
 
     def cells(each: Evidence) -> Iterable[str]:
         yield f"{'◆' if each.found else ' '} {shortened(evidence_name(each), 32)}"
         yield f"{each.rows:,}"
         yield from [] if state.clusters is None else [f"{each.clusters:,}"]
-        yield " to ".join(outward_points(each.low, each.high))
+        yield " to ".join(outward_points(per * each.low, per * each.high))
         yield score(each.log_evalue)
         if len(state.evidence) > 1:
             yield score(math.log(each.adjusted) if each.adjusted else -math.inf)
-        yield from [] if times else [shortened(visible(each.event), 40)]
+        yield from [shortened(visible(each.event), 40)] * named
 
     def since(each: Evidence) -> str:
         at = state.date_of(each.since)
@@ -400,12 +418,12 @@ def monitor(state: MonitorState) -> str:
     by_clusters = [] if state.clusters is None else ["clusters"]
     adjusted = ["adjusted"] if len(state.evidence) > 1 else []
     heads = ["  where", "rows", *by_clusters, f"error in {unit} (95%)"]
-    heads += ["score" if change else "odds to 1", *adjusted, *([] if times else ["probability that"])]
+    heads += ["score" if change else "odds to 1", *adjusted, *["probability that"] * named]
     p = "" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9"
     rows = [tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)]
     facts: dict[str, Any] = {"s": state, "threshold": math.log(state.threshold), "p": p, "rows": rows}
     facts |= {"heads": heads, "since": since, "where": place, "between": partial(_between_points, unit)}
-    facts |= {"odds": odds, "score": score, "BETS": _BETS, "TIMES": Survival.about}
+    facts |= {"odds": odds, "score": score, "BETS": _BETS, "TIMES": Survival.about, "per": per}
     return filled("monitor", _look_alikes(state.evidence), state.story, **facts)
 
 
@@ -473,17 +491,20 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     if not state.evidence:
         return found
     error, *limits = np.array([(e.predicted - e.observed, e.low, e.high) for e in state.periods]).T
-    y = pictures.axis_of_points(1.1 * min(limits[0]), 1.1 * max(limits[1]))
+    kind = state.evidence[0].kind
+    y = (pictures.axis_between if kind == "mean" else pictures.axis_of_points)(
+        1.1 * min(limits[0]), 1.1 * max(limits[1])
+    )
     bad = limits[0] * limits[1] > 0.0
     marks = [GRID, Mark("line", "zero", (x.low, x.high), (0.0, 0.0))]
     marks += pictures.with_intervals(ends[1:], error, limits[0], limits[1], bad)
-    unit = "events per 100 rows" if state.evidence[0].kind == "count" else "points"
+    unit = {"count": "events per 100 rows", "mean": "units"}.get(kind, "points")
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
     title = (
         f"Error in every batch, limits hold for all of them together{alone}: {state.periods[0].event}"
     )
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
-    return [*found, _then_and_now(state, state.worst)]
+    return found if kind == "mean" else [*found, _then_and_now(state, state.worst)]
 
 
 def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
