@@ -45,7 +45,7 @@ _WRONG = {
     "to test, so give a column for every class.",
     "text": "probs holds text ({first} comes first), not numbers; convert it to float, and give "
     "probabilities first, labels second.",
-    "numbers": "probs is read as probabilities of classes, and these are {about}; give them to {audit}.",
+    "numbers": "probs is read as probabilities of classes, and these are {about}; use {audit}.",
     "rounding": "rounding and sampling_rates do not go together: a rounded statement has no one "
     "meaning among the rows kept; leave one of them out.",
     "logits": "{rounding} and {logits} do not go together: what was rounded are probabilities; leave "

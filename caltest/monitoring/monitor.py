@@ -22,7 +22,7 @@ from caltest.data import Rows, predictions, sample
 from caltest.data.containers import cells_of, listed
 from caltest.data.rows import Clustering
 from caltest.data.sample import sample_of_law
-from caltest.exceptions import InputError
+from caltest.exceptions import Argument, InputError
 from caltest.laws import Classes, Point, Quantiles
 from caltest.laws.sets import refuse_sets
 from caltest.lenses import Lens, event, find_lens, show
@@ -354,8 +354,8 @@ class Monitor:
             "lens out.": lens is not None and isinstance(full, Quantiles),
             "a lens of times needs to know until when every row was followed; give follow_up, or leave "
             "the lens out.": lens is not None and censored is not None and np.signbit(censored).any(),
-            "a mean, or an expectile, is watched where both ends of outcomes are known; give low and "
-            "high.": points and not full.bounded,
+            "a mean, or an expectile, is watched where both ends of outcomes are known; give "
+            f"{Argument('low')} and {Argument('high')}.": points and not full.bounded,
             f"tolerance is about one probability, and these are {law.about}; {do}.": tolerance
             and (m != 2 or scored),
             "the outcomes are vectors; monitor one entry at a time.": m is None
