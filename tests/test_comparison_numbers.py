@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 import scipy.stats
-from support import binomial_limits
+from support import binomial_limits, some_fast
 
 import caltest
 from caltest import InputError
-from caltest.predictive import GaussianPredictions, Normal, Quantiles, Survival
+from caltest.predictive import GaussianPredictions, Normal, Point, Quantiles, Survival
 
 LEVELS = [0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95]
 ROWS = 400
@@ -258,3 +258,52 @@ def test_intervals_hold_as_often_as_they_say(kind):
     most = binomial_limits(times, 0.05)[1]
     assert exact / times <= most
     assert score / times <= most
+
+
+OF_POINTS = ["mean", "median", "quantile:0.9", "expectile:0.9"]
+
+
+def points(functional, **more):
+    return {"high": Point(MEAN + 1.0, functional, **more), "good": Point(MEAN, functional, **more)}
+
+
+@pytest.mark.parametrize("functional", some_fast(OF_POINTS, "mean", "quantile:0.9"))
+def test_points_are_compared_by_the_loss_that_is_consistent(functional):
+    level, squared = 0.9 if ":" in functional else 0.5, functional in ("mean", "expectile:0.9")
+    apart = np.array([MEAN + 1.0 - OUTCOMES, MEAN - OUTCOMES])
+    weighted = np.where(apart >= 0.0, 1.0 - level, level) * 2.0 * apart
+    losses = weighted * apart if squared else np.abs(weighted)
+    found = quick(points(functional))
+    measure, d = "squared" if squared else "crps", losses[0] - losses[1]
+    assert (found.functional, found.loss) == (functional, measure)
+    assert [getattr(x, measure) for x in found.errors] == pytest.approx(losses.mean(axis=1))
+    reach = scipy.stats.t.ppf(0.975, ROWS - 1) * d.std() / ROWS**0.5
+    ends = pytest.approx((d.mean() - reach, d.mean(), d.mean() + reach))
+    assert getattr(found.gap("high", "good"), measure) == ends
+    mean = (weighted if squared else level - (apart >= 0.0)).mean(axis=1)
+    assert [x.error for x in found.errors] == pytest.approx(mean)
+    best = "high" if d.mean() < 0.0 else "good"
+    assert (found.nearest[0], f"{best} has a lower " in str(found)) == (best, True)
+
+
+def test_points_of_different_functionals_are_refused():
+    for other, words in ((Point(MEAN, "median"), "median"), (MODELS["good"], "distributions")):
+        with pytest.raises(InputError, match=f"these state {words}, and those of the first model mean"):
+            quick({"a": Point(MEAN), "b": other})
+    with pytest.raises(InputError, match="leave the lens out"):
+        quick(points("mean"), lens="above:30")
+    assert "rarer than 1 in 133" in quick(points("mean")).warnings[-1]
+    assert not quick(points("mean", low=-100, high=200)).warnings
+
+
+@pytest.mark.level
+def test_paired_intervals_of_points_miss_as_rarely_as_they_say():
+    missed = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        x, unit = rng.uniform(1.0, 3.0, 200), rng.normal(size=50).repeat(4)
+        y = x * (1.0 + 0.3 * unit) * rng.gamma(4.0, 0.25, 200)
+        models = {"a": Point(x + 0.4), "b": Point(x - 0.1)}
+        (gap,) = caltest.compare(models, y, clusters=np.arange(50).repeat(4)).gaps
+        missed += not gap.squared[0] <= 0.4**2 - 0.1**2 <= gap.squared[2]
+    assert missed / 300 <= binomial_limits(300, 0.05)[1]

@@ -17,8 +17,9 @@ from scipy.stats import binom
 from support import command, dirichlet, labels_from
 
 import caltest
+from caltest import InputError
 from caltest.monitoring.bettors import Bettors, radius
-from caltest.predictive import Distribution, Normal, Quantiles
+from caltest.predictive import Distribution, Normal, Point, Quantiles
 
 RNG = np.random.default_rng
 MOST = 0.999  # quantile of a number of false alarms
@@ -77,6 +78,20 @@ def test_whatever_the_dependence_inside_clusters():
         state = caltest.Monitor().update(p, labels, clusters=clusters)
         total += (b - a) * (d - c) * state.evalue
     assert state.clusters == 2
+    assert total == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.parametrize(("functional", "level"), [("mean", 0.5), ("expectile:0.8", 0.8)])
+def test_the_mean_over_all_outcomes_between_two_ends_is_one(functional, level):
+    """Outcomes are 10, the forecast, or 50, as often as it takes to be right."""
+    x, total = np.array([18.0, 45.0]), 0.0
+    law = Point(x, functional, low=10, high=50)
+    below, above = (1.0 - level) * (x - 10.0), level * (50.0 - x)
+    chances = np.array([0.7 * above, 0.3 * (below + above), 0.7 * below]) / (below + above)
+    for places in product(range(3), repeat=2):
+        outcomes = np.choose(places, [np.full(2, 10.0), x, np.full(2, 50.0)])
+        chance = chances[places, np.arange(2)].prod()
+        total += chance * caltest.Monitor().update(law, outcomes).evalue
     assert total == pytest.approx(1.0, rel=1e-12)
 
 
@@ -217,6 +232,21 @@ def test_false_alarms_where_predictions_depend_on_past_outcomes():
             labels[t] = u < p[t]
             seen = 0.8 * seen + 0.2 * labels[t]
         return caltest.Monitor().update(p, labels)
+
+    assert alarms(150, one) <= allowed(150)
+
+
+@pytest.mark.level
+@pytest.mark.parametrize("rare", [True, False])
+def test_false_alarms_of_points_that_are_rare_or_depend_on_the_outcome_before(rare):
+    def one(rng):
+        x, y = rng.uniform(1.0, 10.0, 500), np.empty(500)
+        for t, u in enumerate(rng.random(500)):
+            x[t] = x[t] if rare else 20.0 + (0.4 * y[t - 1] if t else 0.0)
+            y[t] = 200.0 * (u < x[t] / 200.0) if rare else 2.0 * x[t] * u
+        state = caltest.Monitor().update(Point(x, low=0, high=200), y)
+        assert state.evidence[0].low <= 0.0 <= state.evidence[0].high
+        return state
 
     assert alarms(150, one) <= allowed(150)
 
@@ -382,6 +412,26 @@ def test_numbers_that_are_too_low():
     assert state.worst.event == "the outcome is above its predicted median"
     assert state.worst.observed_since > 0.5
     assert state.n_classes is None
+
+
+def test_points_are_watched_in_their_units():
+    x = RNG(0).uniform(20.0, 60.0, 500)
+    y = (x - 4.0 + RNG(1).normal(0.0, 10.0, 500)).clip(0.0, 100.0)
+    state = (monitor := caltest.Monitor()).update(Point(x, low=0, high=100), y)
+    (e,) = state.evidence
+    assert (state.functional, state.n_classes, e.kind, e.side) == ("mean", None, "mean", "over")
+    assert (e.error, state.periods[0].predicted) == pytest.approx((np.mean(x - y), x.mean()))
+    assert 1.0 < e.low < 4.0 < e.high
+    assert "Predictions are about 4" in said(state)
+    with pytest.raises(InputError, match="how far apart the ends"):
+        monitor.update(Point(x, low=0, high=200), y)
+    with pytest.raises(InputError, match="give low and high"):
+        caltest.Monitor().update(Point(x, low=0), y)
+    with pytest.raises(InputError, match="these are point forecasts; leave it out"):
+        caltest.Monitor(tolerance=0.1).update(Point(x, low=0, high=100), y)
+    (e,) = caltest.Monitor().update(Point(x + 12.8, "quantile:0.9"), y).evidence
+    assert (e.event, e.side) == ("the outcome is above its predicted 90% quantile", "over")
+    assert e.error == pytest.approx(0.1 - np.mean(y > x + 12.8))
 
 
 def test_a_limit_forgives_what_is_smaller():
