@@ -45,19 +45,17 @@ def main() -> None:
     app(prog_name="caltest")
 
 
-def _show_version(wanted: bool) -> None:
+def _version(wanted: bool) -> None:
     if wanted:
         write(f"caltest {__version__}")
         raise typer.Exit
 
 
-_VERSION = typer.Option(
-    "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-)
+_SHOW = typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
 
 
 @app.callback()
-def _root(version: Annotated[bool, _VERSION] = False) -> None:
+def _root(version: Annotated[bool, _SHOW] = False) -> None:
     pass
 
 

@@ -247,9 +247,7 @@ _ASSUMED = ("temperature", "bias", "target", "overconfidence")
 
 
 @command
-def power(
-    asked: Input, *, n: Sequence[int] = (), sample_size: bool, under_null: bool, **given: Any
-) -> Found:
+def power(asked: Input, *, n: Any = (), sample_size: bool, under_null: bool, **given: Any) -> Found:
     """Find how often a test detects an error.
 
     Or, with --sample-size, how many rows it needs.
@@ -295,9 +293,7 @@ def plan(asked: Input, **given: Any) -> Found:
 
 
 @command
-def monitor(
-    asked: Input, *, state: Path | None = None, files: Sequence[Path] = (), **given: Any
-) -> Found:
+def monitor(asked: Input, *, state: Any = None, files: Sequence[Path] = (), **given: Any) -> Found:
     """Watch a deployed model, batch by batch.
 
     However often one looks, a calibrated model raises an alarm with a probability of at most --alpha.

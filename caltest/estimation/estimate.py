@@ -414,11 +414,9 @@ def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[
     return found
 
 
-def _split(
-    n: int, n_folds: int, test_size: float, seed: int, order: Any
-) -> tuple[list[Places], Places]:
+def _split(n: int, n_folds: int, share: float, seed: int, order: Any) -> tuple[list[Places], Places]:
     """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
-    tuning = int((1.0 - test_size) * n + 1e-9)  # (1 − 0.2) · 10 is 8
+    tuning = int((1.0 - share) * n + 1e-9)  # (1 − 0.2) · 10 is 8
     if (fold := tuning // n_folds) < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
         found = f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part"
         do = f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test"

@@ -246,11 +246,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
         found, nan = _parsed(lines.text, names, as_text, some, lines), b"nan" in lines.text.lower()
         for name, seen in kinds.items():
             column = found.column(name)
-            is_nan = (
-                nan
-                and pa.types.is_floating(column.type)
-                and pa.compute.any(pa.compute.is_nan(column)).as_py()
-            )
+            is_nan = nan and pa.types.is_floating(column.type) and np.isnan(column.drop_null()).any()
             seen.add(pa.string() if is_nan else column.type)  # "nan" is text
         if several:
             for name, column in zip(names, found.columns, strict=True):

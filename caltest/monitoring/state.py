@@ -460,9 +460,7 @@ class Waiting(NamedTuple):
     aside: bool = False  #: Of a cluster that waited already: it does not count.
 
 
-def informed(
-    queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], columns: Sequence[str] | None
-) -> None:
+def informed(queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], columns: Any) -> None:
     """Write outcomes that are known now into the queue; ``columns`` are the names of the classes."""
     places = {each.name: k for k, each in enumerate(queue)}
     if unknown := [name for name in names if name not in places]:
