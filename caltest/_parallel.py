@@ -88,8 +88,7 @@ class Workers:
             The label of the progress bar.
         """
         with single_threaded_blas():
-            hands = 1 if len(tasks) < 2 else self.hands
-            if hands == 1:
+            if (hands := 1 if len(tasks) < 2 else self.hands) == 1:
                 results: Iterable[Any] = (function(*task) for task in tasks)
             else:
                 results = _in_parallel(function, tasks, hands)

@@ -382,13 +382,11 @@ def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[
     """Return the functions that compete on n predictions of m classes, if they take so many."""
     wanted, found = list[Any](), list[Candidate]()
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
+    every: list[Any] = [known.HistogramBinning(15), "binning"] if m == 2 else []
+    every += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
+    every += ["kronecker_ridge", "two_step_ridge"]  # what so many rows and classes allow
     for each in [functions] if one else functions:
-        if isinstance(each, str) and each == "all":  # what so many rows and classes allow
-            wanted += [known.HistogramBinning(15), "binning"] if m == 2 else []
-            wanted += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
-            wanted += ["kronecker_ridge", "two_step_ridge"]
-        else:
-            wanted.append(each)
+        wanted += every if isinstance(each, str) and each == "all" else [each]
     for each in wanted:
         if isinstance(each, EstimationFunction):
             value = getattr(each, each.tuned)
@@ -424,8 +422,7 @@ def _split(n: int, n_folds: int, share: float, seed: int, order: Any) -> tuple[l
     rows = generator(seed, _ORDER).permutation(n)
     if order is not None:
         do = f"give each of the rows 0 to {n - 1} once"
-        places = real_array("order", order, do).ravel()
-        if not np.array_equal(np.sort(places), np.arange(n)):
+        if not np.array_equal(np.sort(places := real_array("order", order, do).ravel()), np.arange(n)):
             raise wrong("order", order, do)
         rows = places.astype(np.intp)
     return np.array_split(rows[:tuning], n_folds), rows[tuning:]

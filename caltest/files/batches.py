@@ -279,8 +279,7 @@ def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
 def _chosen_probs(names: Sequence[str], logits: bool) -> str:
     """Return the name of the one array of an archive that holds the probabilities, or logits."""
     of_logits = [name for name in names if "logit" in name.lower()]
-    likely = (logits and of_logits) or [name for name in names if name.lower() in _PROBS]
-    if len(likely) == 1:
+    if len(likely := (logits and of_logits) or [name for name in names if name.lower() in _PROBS]) == 1:
         return likely[0]
     if likely:
         what = "logits" if logits else "probabilities"

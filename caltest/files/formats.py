@@ -584,8 +584,7 @@ def _files(path: Place) -> tuple[list[Place], Format]:
     if not (found := paths.entries(path) if several else [path]) and not folder:
         raise InputError("no file matches this pattern; check it.")
     suffixes = [each.suffix.lower() for each in found]
-    kind = next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)
-    if kind is None:
+    if (kind := next((each for suffix, each in FORMATS.items() if suffix in suffixes), None)) is None:
         where = "this directory holds no such files" if several else f"this is {quoted(path.suffix)}"
         advice = "give another" if several else "convert it, or read it with caltest.files.read"
         known = f"a block of rows at a time can be read from {', '.join(FORMATS)} and .npy files"

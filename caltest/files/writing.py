@@ -69,13 +69,13 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []
-    devices: list[Path] = []
+    devices: dict[Path, bytes] = {}
     try:
-        for path, content in contents.items():
+        for path, text in contents.items():
             with _named(path, done):
-                target = resolved(path)
+                target, content = resolved(path), text.encode() if isinstance(text, str) else text
                 if is_special(path):
-                    devices.append(path)
+                    devices[path] = content
                     continue
                 part, there = _part_of(target), target.exists()
                 with os.fdopen(os.open(part, _NEW, _PRIVATE if there else _USUAL), "wb") as file:
@@ -83,10 +83,10 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     if there and os.name != "nt":
                         with suppress(PermissionError):  # some shared folders have no permissions
                             os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode) & 0o777)
-                    file.write(_bytes(content))
-        for path in devices:
+                    file.write(content)
+        for path, content in devices.items():
             with _named(path, done), os.fdopen(_open_special(path), "wb") as device:
-                device.write(_bytes(contents[path]))
+                device.write(content)
             done.append(shown(str(path)))
         for path, (target, part) in parts.items():
             with _named(path, done):
@@ -114,10 +114,6 @@ def _open_special(path: Path) -> int:
     if waits:
         os.set_blocking(file, True)
     return file
-
-
-def _bytes(content: str | bytes) -> bytes:
-    return content.encode() if isinstance(content, str) else content
 
 
 @contextmanager

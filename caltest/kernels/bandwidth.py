@@ -155,8 +155,7 @@ class Pairs:
     def mean(self, positive: bool = False) -> float:
         """Return the mean distance, of all or of the positive ones; 0 if there are none."""
         d, counts = self._known
-        chosen = d > ROUNDING if positive else np.ones(len(d), dtype=bool)
-        if not chosen.any():
+        if not (chosen := d > ROUNDING if positive else np.ones(len(d), dtype=bool)).any():
             return 0.0
         return float(np.average(d[chosen], weights=None if counts is None else counts[chosen]))
 

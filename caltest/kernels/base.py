@@ -141,8 +141,7 @@ class Composed:
     def parameters(self) -> Parameters:
         """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
         each = [list(kernel.parameters.items()) for kernel in self.kernels]
-        merged = dict(chain.from_iterable(each))
-        if len(merged) == sum(map(len, each)):
+        if len(merged := dict(chain.from_iterable(each))) == sum(map(len, each)):
             return merged
         return {f"{name}_{i}": value for i, own in enumerate(each, start=1) for name, value in own}
 

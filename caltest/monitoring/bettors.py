@@ -261,8 +261,7 @@ class Bettors:
 
     def in_bins(self, places: Array) -> Array:
         """Return these places as at most ten bins of about equal counts; those of ranks are bins."""
-        ends = places[:, 0].cumsum()
-        if self.n_classes is None or not ends[-1]:
+        if self.n_classes is None or not (ends := places[:, 0].cumsum())[-1]:
             return places
         count = max(1, min(BINS, int(ends[-1]) // _ROWS_OF_A_BIN))
         middle = (ends - 0.5 * places[:, 0]) / ends[-1]

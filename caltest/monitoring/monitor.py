@@ -288,16 +288,9 @@ class Monitor:
             if alarm > rows - (end - begin):
                 self._alarm_date = dated[end - 1]
             sums = (books["totals"][0] - before)[bettors.main].ravel().tolist()
-            self._periods.append(
-                {
-                    "name": batch,
-                    "date": dated[end - 1],
-                    "rows": end - begin,
-                    "end": int(rows),
-                    "log_evalue": max(min(log_evalue, _HUGE), -_HUGE),
-                    "sums": [int(books["counts"][0]) - count, *sums],
-                }
-            )
+            period = {"name": batch, "date": dated[end - 1], "rows": end - begin, "end": int(rows)}
+            period["log_evalue"] = max(min(log_evalue, _HUGE), -_HUGE)
+            self._periods.append(period | {"sums": [int(books["counts"][0]) - count, *sums]})
         bettors.remember(values, codes, member, books)
         self._batches += keys
         self._clusters += fresh
@@ -380,11 +373,8 @@ class Monitor:
             "clusters": "not given" if unnamed else "given",
         }
         for what, was in self._shape.items():
-            if shape[what] != was:
-                now, then = (
-                    listed(each) if isinstance(each, list) else quoted(str(each))
-                    for each in (shape[what], was)
-                )
+            if (own := shape[what]) != was:
+                now, then = (listed(x) if isinstance(x, list) else quoted(str(x)) for x in (own, was))
                 raise InputError(
                     f"{_ALIKE.get(what, what)}: this batch has {now}, and earlier ones had {then}; "
                     "give the same, in the same order, or begin a new state."
@@ -574,8 +564,7 @@ class Monitor:
         """
         whole = state.load(Path(path))
         made, kept = cls(**whole["options"]), whole["state"]
-        for name, value in kept.items():
-            setattr(made, name, value)
+        vars(made).update(kept)
         made._queue = [Waiting(*each) for each in kept["_queue"]]
         with np.load(io.BytesIO(base64.b64decode(kept["_books"]))) as books:
             made._books, made._revision = dict(books), whole["fingerprint"]

@@ -17,7 +17,7 @@ import numpy as np
 
 from caltest._arguments import Whole, arguments
 from caltest._version import __version__
-from caltest._visible import quoted
+from caltest._visible import attempt, quoted
 from caltest.alignment import as_spelled, row_names
 from caltest.auditing.groups import group_texts
 from caltest.data import Rows, sample
@@ -384,19 +384,14 @@ def periods_of(
     numbers = np.arange(1.0, len(kept) + 1)[:, None]
     spent = _LEVEL / (2.0 * numbers * (numbers + 1.0) * len(events))
     lows, highs = limits(totals[:, :, chosen], units, spent, shape["about"] == Survival.about)
-    unit = shape["scale"] or 1.0
-    means = unit * totals[:, :, chosen].mean(axis=1) / units
-    return tuple(
-        Period(
-            **{name: value for name, value in each.items() if name != "sums"},
-            event=events[chosen],
-            predicted=float(means[k, 0]),
-            observed=float(means[k, 1]),
-            low=unit * float(lows[k, -1]),
-            high=unit * float(highs[k, 0]),
-        )
-        for k, each in enumerate(kept)
-    )
+    means = totals[:, :, chosen].mean(axis=1) / units
+    sizes = (shape["scale"] or 1.0) * np.stack([*means.T[:2], lows[:, -1], highs[:, 0]], axis=1)
+    found = []
+    for each, own in zip(kept, sizes.tolist(), strict=True):
+        told = {name: value for name, value in each.items() if name != "sums"}
+        told |= zip(("predicted", "observed", "low", "high"), own, strict=True)
+        found.append(Period(**told, event=events[chosen]))
+    return tuple(found)
 
 
 # ------------------------------------------------------------------ batches, and rows that wait
@@ -522,17 +517,13 @@ def _fingerprint(body: Named) -> str:
     return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
 
 
-def load(path: Path) -> dict[str, Any]:
+def load(path: Path) -> Any:
     """Read a file that `save` wrote, and check that nobody else changed it."""
     with named(str(path)), opened(path, "JSON") as file:
         content = file.read()
-    found: dict[str, Any] = {}
-    try:
-        found = json.loads(content)
-        intact = _fingerprint({name: found[name] for name in _PARTS}) == found["fingerprint"]
-        intact = intact and "caltest monitor" in found
-    except (ValueError, KeyError, TypeError, RecursionError):
-        intact = False
+    found: Any = attempt(lambda: json.loads(content))
+    intact = attempt(lambda: _fingerprint({x: found[x] for x in _PARTS}) == found["fingerprint"])
+    intact = intact and "caltest monitor" in found
     if intact and found["schema"] != _SCHEMA:
         raise InputError(
             f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; begin "

@@ -243,8 +243,7 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
         found = f"truth has shape {read.shape}, and the pilot's predictions {predictions.probs.shape}"
         raise InputError(f"{found}; give the probabilities that are true, row by row.")
     sums, least = read.sum(axis=1), read.min(axis=1)
-    right = (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)
-    if not right.all():
+    if not (right := (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)).all():
         row = int(right.argmin())
         raise InputError(
             f"row {row} of truth (counting from 0) does not hold probabilities: it sums to "
