@@ -246,8 +246,7 @@ def slope(rows=100_000, bend=0.012, **changes):
     whole = view("canonical", "the label is 'churn'", None, scores, labels, Family.of(0.05, 1, 12), 1)
     found = made((whole,), event="churn", **changes)
     strong = replace(found.checks[1], adjusted=0.005, found=True)
-    settings = {"checks": (strong, found.checks[0]), "pvalue": 0.005}
-    return replace(found, **(settings | changes))
+    return replace(found, **({"checks": (strong, found.checks[0]), "pvalue": 0.005} | changes))
 
 
 def rare(rows=100_000, ratio=1.5, **changes):

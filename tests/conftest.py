@@ -59,6 +59,12 @@ def reference():
 
 
 @pytest.fixture
+def from_the_root(monkeypatch):
+    """Let the studies be imported."""
+    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[1]))
+
+
+@pytest.fixture
 def pictures():
     """Draw without a screen, leave no figure behind, and no setting changed."""
     mpl.use("Agg")

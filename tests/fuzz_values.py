@@ -404,11 +404,7 @@ nulls = st.one_of(
 )
 lenses = st.one_of(
     words("top_label", "class:0", "class:1", "top:1", "top:2", "sorted", "class:9", "class:a"),
-    sources(
-        "caltest.lenses.TopK(2)",
-        "caltest.lenses.ClassWise('1')",
-        "None",
-    ),
+    sources("caltest.lenses.TopK(2)", "caltest.lenses.ClassWise('1')", "None"),
 )
 binnings = sources(*_BINNINGS)
 corrections = words(*_CORRECTIONS)

@@ -1,5 +1,6 @@
 """What the tests share: small data, independent draws, complete enumeration, binomial limits."""
 
+import json
 from functools import cache
 from itertools import product
 
@@ -39,6 +40,22 @@ def command(*arguments):
     return runner().invoke(app, [str(argument) for argument in arguments])
 
 
+def ran(*arguments, code=(0, 1)):
+    """Run the command line in this process, and check its exit status."""
+    found = command(*arguments)
+    assert found.exit_code in code, found.output
+    return found
+
+
+def strict_json(text):
+    """Read JSON that any program could read."""
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
 def refused(result, words):
     """Check that a command printed one line on standard error, which says this."""
     assert (result.exit_code, result.stdout) == (2, "")
@@ -67,8 +84,7 @@ def dirichlet(n, m, seed, alpha=1.0):
 
 def tied(n, m, seed):
     """Predictions on a coarse grid: many equal rows, and exact zeros and ones."""
-    counts = np.random.default_rng(seed).multinomial(2, np.full(m, 1.0 / m), n)
-    return counts / 2.0
+    return np.random.default_rng(seed).multinomial(2, np.full(m, 1.0 / m), n) / 2.0
 
 
 def labels_from(probs, rng):

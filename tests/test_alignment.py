@@ -238,8 +238,7 @@ def test_names_that_look_alike_are_noted(kind):
         caltest.plan(DATA["p"], groups={"g": cells}, materiality=0.1),
         caltest.compare({"a": DATA["p"], "b": 1 - DATA["p"]}, DATA["events"], groups={"g": cells}),
     ):
-        text = " ".join(str(result).split())
-        told, found, _ = text.partition(", which differ by case")
+        told, found, _ = " ".join(str(result).split()).partition(", which differ by case")
         assert found
         assert all(f"'{name}'" in told for name in APART[kind])
 
@@ -269,8 +268,7 @@ def test_columns_are_matched_by_name_in_any_order(form, order):
         with suppress(InputError):
             assert caltest.estimate(own, labels, class_names=CLASSES) == pytest.approx(plain)
     assert caltest.estimate(table(probs, "012", form, order), labels) == pytest.approx(plain)
-    models = {"a": own, "b": table(other, CLASSES)}
-    found = caltest.compare(models, text, "skce_uq")
+    found = caltest.compare({"a": own, "b": table(other, CLASSES)}, text, "skce_uq")
     calls.expected = caltest.compare({"a": probs, "b": other}, labels, "skce_uq")
     assert found.values == pytest.approx(calls.expected.values)
     assert found.gaps[0].mean == pytest.approx(calls.expected.gaps[0].mean)

@@ -33,8 +33,7 @@ def without_bounds(monkeypatch):
 
 def test_of_two_classes_too():
     probs, labels = calibrated(150, 2, 1)
-    audit = caltest.audit(probs, labels, n_resamples=99, rng=7)
-    for check in audit.checks:
+    for check in caltest.audit(probs, labels, n_resamples=99, rng=7).checks:
         if check.view.lens == "canonical":
             result = caltest.test(probs, labels, check.statistic, n_resamples=99, rng=7)
             assert check.value == pytest.approx(result.statistic, rel=1e-12)
@@ -90,8 +89,7 @@ def test_a_plain_loop(without_bounds):
 
 def test_by_hand():
     """Two hypotheses, three draws: the first stands out; the second is beaten by one draw."""
-    draws = np.array([[0.0, 1.0], [1.0, 3.0], [0.0, 0.0]])
-    values = np.vstack([[9.0, 2.0], draws])
+    values = np.vstack([[9.0, 2.0], np.array([[0.0, 1.0], [1.0, 3.0], [0.0, 0.0]])])
     found = answers(values, np.zeros(2), ["greater"] * 2, "westfall_young")
     assert found.pvalues.tolist() == [0.25, 0.5]
     assert found.adjusted.tolist() == [0.25, 0.5]
@@ -101,8 +99,7 @@ def test_by_hand():
 
 
 def test_what_is_no_number_says_nothing_and_spoils_nothing():
-    rng = np.random.default_rng(0)
-    values = rng.normal(size=(40, 3))
+    values = np.random.default_rng(0).normal(size=(40, 3))
     values[0, 0] = 10.0
     values[:, 1] = np.nan
     values[5:9, 2] = np.nan

@@ -117,8 +117,7 @@ def test_a_risk_that_is_too_high_is_an_intercept_though_its_entropy_is_too_large
     """Of rare events: to `ecd` the score is not extreme enough, which temperature would make worse."""
     rng = np.random.default_rng(1)
     risk = rng.beta(2, 60, 8000)
-    labels = (rng.random(8000) < risk).astype(int)
-    audit, text = advised(1.4 * risk, labels)
+    audit, text = advised(1.4 * risk, (rng.random(8000) < risk).astype(int))
     (entropic,) = (c for c in audit.found if (c.view.lens, c.statistic) == ("canonical", "ecd"))
     assert entropic.value < 0.0
     assert re.search(r" is too high: about 1\.\d times the observed rate\.$", audit.headline)
@@ -252,8 +251,7 @@ def test_rounding_is_not_advised_where_it_is_refused():
     rng = np.random.default_rng(0)
     stated = np.round(rng.beta(4, 1, 900) * 20) / 20
     labels = (rng.random(900) < 0.9 * stated).astype(int)
-    whole = caltest.audit(stated, labels, n_resamples=99, rng=0)
-    assert "rounding=" in str(whole)
+    assert "rounding=" in str(caltest.audit(stated, labels, n_resamples=99, rng=0))
     one_third = caltest.audit(stated, labels, clusters=np.arange(900) // 3, n_resamples=99, rng=0)
     assert one_third.impossible
     assert "rounding=" not in str(one_third)

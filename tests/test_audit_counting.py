@@ -106,8 +106,7 @@ def test_weighted_means_and_their_interval_by_hand():
 def test_p_values_with_weights_are_those_of_the_weighted_statistics():
     p, y, rng = risk(300, 2)
     w = rng.exponential(size=300)
-    audit = caltest.audit(p, y, weights=w, **SMALL)
-    for check in audit.checks:
+    for check in caltest.audit(p, y, weights=w, **SMALL).checks:
         alone = caltest.test(p, y, check.statistic, weights=w, **SMALL)
         assert check.value == pytest.approx(alone.statistic)
         assert check.pvalue == alone.pvalue
@@ -116,8 +115,7 @@ def test_p_values_with_weights_are_those_of_the_weighted_statistics():
 def test_what_a_group_leaves_with_weights():
     p, y, rng = risk(600, 3, shift=0.4)
     w, site = rng.exponential(size=600), rng.choice(["a", "b", "c"], 600)
-    audit = caltest.audit(p, y, weights=w, groups={"site": site}, **SMALL)
-    for rest in audit.rests:
+    for rest in caltest.audit(p, y, weights=w, groups={"site": site}, **SMALL).rests:
         rows = site != rest.group.conditions[0].value
         assert rest.predicted == pytest.approx(np.average(p[rows], weights=w[rows]))
         assert rest.observed == pytest.approx(np.average(y[rows], weights=w[rows]))
@@ -212,8 +210,7 @@ def test_clusters_are_named_and_checks_are_those_of_signs():
     assert audit.clusters == 60
     assert "60 independent clusters" in str(audit)
     assert {check.statistic for check in audit.checks} == {"skce_uq", "ks", "citl"}
-    whole = [check for check in audit.checks if check.view.group is None]
-    for check in whole:
+    for check in [check for check in audit.checks if check.view.group is None]:
         alone = caltest.test(p, y, check.statistic, clusters=names, **SMALL)
         assert check.value == pytest.approx(alone.statistic)
     assert audit.n_resamples == 99
@@ -222,8 +219,7 @@ def test_clusters_are_named_and_checks_are_those_of_signs():
 
 def test_few_clusters_have_few_signs():
     p, y, cluster = clustered(6, 30, 1)
-    found = caltest.audit(p, y, clusters=cluster, alpha=0.1, **SMALL)
-    assert found.n_resamples == 63
+    assert caltest.audit(p, y, clusters=cluster, alpha=0.1, **SMALL).n_resamples == 63
     with pytest.raises(InputError, match=r"clusters names 6 clusters, too few .* alpha = 0.01; give"):
         caltest.audit(p, y, clusters=cluster, alpha=0.01, **SMALL)
 
@@ -263,8 +259,7 @@ def test_reports_of_few_clusters_agree_with_themselves():
 
 
 def test_what_remains_possible_is_held_against_the_limit_and_needs_clusters():
-    cluster = np.repeat(np.arange(50), 10)
-    options = {"clusters": cluster, "materiality": 0.005, **SMALL}
+    options = {"clusters": np.repeat(np.arange(50), 10), "materiality": 0.005, **SMALL}
     audit = caltest.audit(np.full(500, 0.02), np.zeros(500, int), **options)
     text = " ".join(str(audit).split())
     assert audit.at_most <= 0.1

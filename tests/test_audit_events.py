@@ -39,8 +39,7 @@ def test_the_same_number(probs, statistic):
 
 
 def test_where_it_is_no_gain_or_not_possible(probs):
-    form = KolmogorovSmirnov().given(pair(probs, 3))
-    assert of_events(form, 0.5) is None
+    assert of_events(KolmogorovSmirnov().given(pair(probs, 3)), 0.5) is None
     assert of_events(KolmogorovSmirnov().given(pair(probs[:100], 3)), 0.1) is None
     certain = np.tile([1.0, 0.0], (N, 1))
     assert of_events(ECD().given(Rows(certain)), 0.0) is None

@@ -109,8 +109,7 @@ def test_a_column_inside_another_makes_no_group_twice():
 def test_a_group_of_the_same_rows_is_left_out_and_named_once():
     sex = COLUMNS["sex"]
     coded = ["1" if each == "F" else "2" if k % 4 == 1 else "3" for k, each in enumerate(sex)]
-    columns = {"sex": sex, "age": COLUMNS["age"], "code": coded}
-    found, skipped = groups_of(columns, 2)
+    found, skipped = groups_of({"sex": sex, "age": COLUMNS["age"], "code": coded}, 2)
     assert len({tuple(rows.tolist()) for rows in found.values()}) == len(found)
     assert [(each.what, each.rows, each.reason) for each in skipped] == [
         ("code = 1", None, "it has the same rows as sex = F"),
@@ -192,8 +191,7 @@ def test_equal_numbers_stay_together():
     found = cut([0] * 600 + list(range(1, 41)) * 10)
     assert sizes(found) == {"0": 600, "1 to 20": 200, "21 to 40": 200}
     assert "into 3 ranges of about equally many rows" in notes_on([found])[0]
-    most = cut([*range(1, 41)] * 2 + [99] * 920)
-    assert sizes(most) == {"1 to 40": 80, "99": 920}
+    assert sizes(cut([*range(1, 41)] * 2 + [99] * 920)) == {"1 to 40": 80, "99": 920}
 
 
 def test_missing_numbers_are_a_group_of_their_own():
@@ -333,8 +331,7 @@ def test_ends_of_ranges_are_told_apart():
     rng = np.random.default_rng(0)
     for values in (rng.random(500), 1000.0 + rng.random(500) / 1000.0, rng.normal(size=500) * 1e-9):
         found = cut(values)
-        ends = [end for name in found.values for end in name.split(" to ")]
-        assert len(set(ends)) == 10
+        assert len({end for name in found.values for end in name.split(" to ")}) == 10
         assert list(sizes(found).values()) == [100] * 5
         for name, rows in zip(found.values, found.rows(), strict=True):
             low, high = map(float, name.split(" to "))
@@ -394,8 +391,7 @@ def test_the_event_is_named():
 
 def test_an_event_named_twice():
     p, _, events = readmissions()
-    audit = audited(pd.Series(p, name="score"), events, event="readmission")
-    assert audit.event == "readmission"
+    assert audited(pd.Series(p, name="score"), events, event="readmission").event == "readmission"
     both = audited(p, events, event="readmission", class_names=("home", "back"))
     assert (both.event, both.classes) == ("readmission", ("home", "readmission"))
 

@@ -68,8 +68,7 @@ def test_what_ranks_state_does_not_move_with_outcomes(size, lens, stated):
     members = Members(rng.normal(size=(300, size)))
     outcomes = rng.normal(0.6, 2.0, size=300)
     view = caltest.audit(members, outcomes, lenses=lens, **QUICK).views[0]
-    compared = caltest.compare({"a": members, "b": members}, outcomes, lens=lens)
-    for of in (view, compared.errors[0]):
+    for of in (view, caltest.compare({"a": members, "b": members}, outcomes, lens=lens).errors[0]):
         assert of.predicted == pytest.approx(stated, abs=1e-12)
         assert of.low < stated - of.observed < of.high
 
@@ -91,8 +90,7 @@ def test_groups_by_the_mean_are_a_trap_and_strata_of_the_pool_are_not():
         members, outcomes = Members(rng.normal(size=(1000, 9))), rng.normal(size=1000)
         top = np.argsort(members.values.mean(axis=1))[-100:]
         naive += caltest.test(members.take(top), outcomes[top], "bias", rng=seed).pvalue <= 0.05
-        pool = np.column_stack([members.values, outcomes]).mean(axis=1)
-        top = np.argsort(pool)[-100:]
+        top = np.argsort(np.column_stack([members.values, outcomes]).mean(axis=1))[-100:]
         strata += caltest.test(members.take(top), outcomes[top], "bias", rng=seed).pvalue <= 0.05
     assert naive >= 36
     assert strata / 40 <= binomial_limits(40, 0.05)[1]
@@ -284,8 +282,7 @@ def test_workers_and_order_change_nothing():
     truth, draws = posterior(n=200)
     found = caltest.sbc(truth, draws, **QUICK)
     assert caltest.sbc(truth, draws, n_jobs=2, **QUICK).pvalue == found.pvalue
-    order = np.random.default_rng(0).permutation(len(draws))
-    again = caltest.sbc(truth, draws[order], **QUICK)
+    again = caltest.sbc(truth, draws[np.random.default_rng(0).permutation(len(draws))], **QUICK)
     assert [each.pvalue for each in again.checks] == [each.pvalue for each in found.checks]
 
 

@@ -132,8 +132,7 @@ def test_the_call_names_columns_that_there_are():
 @pytest.mark.slow
 def test_a_group_is_named():
     law, outcomes = forecasts(2000)
-    rng = np.random.default_rng(1)
-    region = rng.choice(["north", "south", "west"], 2000)
+    region = np.random.default_rng(1).choice(["north", "south", "west"], 2000)
     outcomes = np.where(region == "north", outcomes + 3.0, outcomes)
     found = caltest.audit(law, outcomes, groups={"region": region}, **QUICK)
     assert found.worst.group == auditing.Group.of(region="north")

@@ -204,14 +204,12 @@ def test_rare_classes_are_counted():
 def test_caps_drop_pairs_of_class_and_group_first():
     n, m = 40_000, 60
     probs = np.random.default_rng(0).dirichlet(np.ones(m), n)
-    groups = {"g": [f"g{k % 40}" for k in range(n)]}
-    plan = planned(probs, groups, statistics=("ks", "ecd"))
+    plan = planned(probs, {"g": [f"g{k % 40}" for k in range(n)]}, statistics=("ks", "ecd"))
     assert len(plan.hypotheses) <= MOST_HYPOTHESES
     assert len(plan.hypotheses) > MOST_HYPOTHESES - 2
     (dropped,) = [s for s in plan.skipped if "pairs of a class and a group" in s.what]
     assert "at most 3,000 hypotheses" in dropped.reason
-    overall = {look.scope.label for look in plan.looks if look.group is None}
-    assert len(overall) == m + 2
+    assert len({look.scope.label for look in plan.looks if look.group is None}) == m + 2
     tops = [look for look in plan.looks if look.group and look.scope.label == "top_label"]
     assert len(tops) == 40
     cells = [look for look in plan.looks if look.group and look.scope.column is not None]
@@ -219,8 +217,7 @@ def test_caps_drop_pairs_of_class_and_group_first():
 
 
 def test_a_thousand_classes():
-    probs = np.random.default_rng(0).dirichlet(np.full(1000, 0.3), 400)
-    plan = planned(probs)
+    plan = planned(np.random.default_rng(0).dirichlet(np.full(1000, 0.3), 400))
     assert len(plan.looks) == 2
     assert [s.what for s in plan.skipped] == ["1,000 of 1,000 classes by themselves"]
 
@@ -240,8 +237,7 @@ def test_very_many_rows_leave_out_the_kernel_statistic():
 
 def test_the_kernel_of_many_rows_is_of_low_rank():
     probs = dirichlet(5001, 10, 0)
-    plan = planned(probs, lenses="canonical")
-    form = form_of(*plan.hypotheses[0], Rows(probs))
+    form = form_of(*planned(probs, lenses="canonical").hypotheses[0], Rows(probs))
     assert form.features.shape == (5001, 256)
 
 
@@ -292,8 +288,7 @@ def test_looks_are_what_the_lens_shows():
     whole = caltest.data.sample(probs, np.arange(34) % 4)
     rows = np.array([1, 5, 33])
     for name in ("canonical", "top_label", "top:2", "sorted", "classwise"):
-        scopes = [look.scope for look in planned(probs, lenses=name, min_rows=1).looks]
-        for scope in scopes:
+        for scope in [look.scope for look in planned(probs, lenses=name, min_rows=1).looks]:
             seen = through(whole, scope.lens)[0]
             part = scope.look(None, rows).sample(whole.labels)
             assert part.rows.probs == pytest.approx(seen.rows.probs[rows], rel=1e-13)

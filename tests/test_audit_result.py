@@ -58,8 +58,7 @@ def test_views_say_what_the_data_say():
 
 
 def test_a_direction_that_is_none():
-    probs = np.full((60, 2), 0.5)
-    audit = caltest.audit(probs, [0, 1] * 30, **LIGHT)
+    audit = caltest.audit(np.full((60, 2), 0.5), [0, 1] * 30, **LIGHT)
     assert {view.direction for view in audit.views} == {None}
     assert not audit.rejected
 
@@ -71,8 +70,7 @@ def diagram(view, alpha):
 
 
 def test_reliability_by_hand():
-    view = sample(np.repeat([0.2, 0.8], 50), [1] * 20 + [0] * 30 + [1] * 50)
-    found = diagram(view, 0.05)
+    found = diagram(sample(np.repeat([0.2, 0.8], 50), [1] * 20 + [0] * 30 + [1] * 50), 0.05)
     assert found.rows == (50, 50)
     assert found.predicted == pytest.approx((0.2, 0.8))
     assert found.observed == (0.4, 1.0)
@@ -180,8 +178,7 @@ def test_one_class_only_and_what_is_impossible():
     labels = [0] * 100
     audit = caltest.audit(np.tile([0.9, 0.1], (100, 1)), labels, groups=["a", "b"] * 50, **LIGHT)
     assert audit.rejected
-    certain = caltest.audit(np.tile([1.0, 0.0, 0.0], (100, 1)), labels, **LIGHT)
-    assert certain.pvalue == 1.0
+    assert caltest.audit(np.tile([1.0, 0.0, 0.0], (100, 1)), labels, **LIGHT).pvalue == 1.0
     never = caltest.audit(np.tile([1.0, 0.0, 0.0], (100, 1)), [0] * 99 + [1], **LIGHT)
     assert never.pvalue == 0.01
     assert "had probability 0" in never.warnings[0]

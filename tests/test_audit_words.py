@@ -421,9 +421,8 @@ def test_a_group_does_not_explain_labels_of_probability_0_that_others_have_too()
     size = words.size(both)
     assert "In 90 of 1,200 rows the model gave probability 0 to the observed label." in size
     one = next(each for each in both.views if each.group == auditing.Group.of(site="y"))
-    wrong = replace(one, low=0.2, high=0.3)
     # In the other group 37 of 570 rows, 6.5%, are less than an error of 20 points here.
-    assert explains_zeros(both, wrong)
+    assert explains_zeros(both, replace(one, low=0.2, high=0.3))
     assert not explains_zeros(both, replace(one, low=0.05, high=0.3))
 
 
@@ -466,8 +465,7 @@ def test_p_values_are_on_the_side_of_alpha_where_they_are(right):
 
 
 def test_no_minus_nothing():
-    probs = np.full((60, 2), 0.5)
-    audit = caltest.audit(probs, [0, 1] * 30, **LIGHT)
+    audit = caltest.audit(np.full((60, 2), 0.5), [0, 1] * 30, **LIGHT)
     assert "-0.0" not in re.split(r"[\[\], :{}]+", json.dumps(audit.to_dict(draws=True)))
     assert "-0 " not in str(audit)
 
@@ -543,8 +541,7 @@ def test_plain_data_of_a_changed_audit(wrong):
 def test_what_cannot_be_ruled_out_counts_what_groups_leave():
     audit = audits.binary(materiality=0.06)
     rest = replace(audit.rests[0], low=-0.37, high=0.01, found=False)
-    undecided = replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0)
-    text = words.size(undecided)
+    text = words.size(replace(audit, rests=(replace(rest, inside=False),), pvalue=1.0))
     assert (
         "sex = F is not shown to be within 6 points: an error of up to 37.0 points too low is" in text
     )
@@ -559,8 +556,7 @@ def test_parts_of_few_predictions_are_not_called_tenths():
     assert "tenth" not in words.size(audit)
     assert "the half of the rows" not in report.to_html(audit)
     one = audit.views[0]
-    part = replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12)
-    told = words._worst_part(one, part)
+    told = words._worst_part(one, replace(one.parts[0], low=0.05, high=0.3, start=0.1, end=0.12))
     assert "in the 500 rows with predictions from 10.0% to 12.0%, predicted " in told
 
 

@@ -95,8 +95,7 @@ def test_row_order_does_not_matter(rule, name):
 @pytest.mark.parametrize("name", DISTANCES)
 def test_zero_median_falls_back_to_the_mean_of_the_positive(rule, name):
     rng = np.random.default_rng(8)
-    confident = rng.dirichlet(np.ones(10))
-    probs = np.vstack([np.tile(confident, (60, 1)), rng.dirichlet(np.ones(10), 6)])
+    probs = np.vstack([np.tile(rng.dirichlet(np.ones(10)), (60, 1)), rng.dirichlet(np.ones(10), 6)])
     d = upper(dense(probs, name))
     kernel = Exponential(rule, name).fitted(probs)
     assert kernel.bandwidth == pytest.approx(d[d > 1e-7].mean(), rel=1e-9)

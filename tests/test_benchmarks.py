@@ -10,19 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pages import ROOT, of_source
 
-ROOT = Path(__file__).resolve().parents[1]
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        not (ROOT / "validation").exists(), reason="validation is part of the source only"
-    ),
-]
-
-
-@pytest.fixture(autouse=True)
-def _from_the_root(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+pytestmark = [pytest.mark.slow, of_source, pytest.mark.usefixtures("from_the_root")]
 
 
 def command(*arguments):
@@ -181,8 +171,7 @@ def test_every_case_names_work_that_exists_and_has_a_key_of_its_own():
 def test_a_peer_brings_ours_of_the_same_input():
     from validation.benchmarks.cases import cases, wanted
 
-    chosen = wanted(["netcal"])
-    assert {case.by for case in chosen} == {"netcal", "caltest"}
+    assert {case.by for case in wanted(["netcal"])} == {"netcal", "caltest"}
     for case in cases():
         if case.by != "caltest":
             same = [
@@ -244,8 +233,7 @@ def test_exponents_are_slopes_of_one_run():
 
     rows = [row(n=n, best=1e-8 * n**2, memory_mb=n / 1000) for n in (10_000, 20_000, 50_000)]
     old = [row(n=40_000, best=99.0, run="before"), row(n=1_000, best=99.0)]
-    failed = [row(n=30_000, best="", reason="took too long")]
-    found = exponents(rows + old + failed, SERIES[0])
+    found = exponents(rows + old + [row(n=30_000, best="", reason="took too long")], SERIES[0])
     assert found["time"] == pytest.approx(2.0)
     assert found["memory"] == pytest.approx(1.0)
     assert found["sizes"] == "10000 20000 50000"
@@ -292,8 +280,7 @@ def test_aims_are_missed_where_they_are_missed():
     theirs = ("≥ 100", "80", "1.2 times the aim")
     assert met == [("≤ 1 s", "1.4 s", "1.4 times the aim"), ours, theirs]
     # Beside an older checkout only the share counts: 1 of 3.2 seconds was aimed at.
-    paired = row(DEFAULT_TEST, n=4_000, before_s=6.4, now_s=1.6, ratio=0.25)
-    first, *_ = aims(times, [], [paired])
+    first, *_ = aims(times, [], [row(DEFAULT_TEST, n=4_000, before_s=6.4, now_s=1.6, ratio=0.25)])
     assert first["measured"] == "0.25 of before: 6.4 s, now 1.6 s"
     assert first[""] == "reached"
 

@@ -213,8 +213,7 @@ def table_total(p, y, n_bins):
 
 def histogram_binning(p, y, n_bins):
     """Σ over rows of the mean residual of the row's bin, absolute, from h(p, p) = ĉ(p)²."""
-    fitted = HistogramBinning(n_bins).fit(p, y)
-    return np.sqrt(fitted.diagonal(np.column_stack([1 - p, p]))).mean()
+    return np.sqrt(HistogramBinning(n_bins).fit(p, y).diagonal(np.column_stack([1 - p, p]))).mean()
 
 
 NUMBERS = {

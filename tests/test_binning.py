@@ -43,8 +43,7 @@ def test_uniform_cells_are_right_closed(value, cell):
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 7, 10, 15])
 def test_values_on_edges_land_in_the_bin_below(n_bins):
     edges = np.arange(n_bins + 1) / n_bins
-    places = intervals(edges, EqualWidth(n_bins).edges_of(edges))
-    assert places.tolist() == [0, *range(n_bins)]
+    assert intervals(edges, EqualWidth(n_bins).edges_of(edges)).tolist() == [0, *range(n_bins)]
 
 
 def test_equal_mass_is_equal_without_ties_and_keeps_ties_together():

@@ -122,19 +122,16 @@ def test_the_bound_is_the_last_tolerance_that_is_refuted(side):
 def test_bounds_of_places_fail_no_more_often_than_they_may(number):
     """Critical counts by convolution: as the package's own bounds, and seldom reached."""
     places = pytest.importorskip("validation.places", reason="validation is part of the source")
-    design = list(places.DESIGNS)[number]
-    scan, truth = places.scan_of(design)
+    scan, truth = places.scan_of(list(places.DESIGNS)[number])
     errors = places.largest_errors(scan, truth)
-    rng = np.random.default_rng(17)
-    labels = (rng.random((5000, len(truth))) < truth).astype(np.intp)
+    labels = (np.random.default_rng(17).random((5000, len(truth))) < truth).astype(np.intp)
     running = np.column_stack([np.zeros(5000, dtype=np.intp), np.cumsum(labels, axis=1)])
     starts, stops = scan.intervals.bounds.T
     for level in (0.2, 0.05, 0.01):
         most = places.critical(scan, errors, level)
         wrong = places.misses(scan, running[:, stops] - running[:, starts], most)
         assert np.count_nonzero(wrong) <= binom.ppf(1 - 1e-5, 5000, level)
-        chosen = np.r_[np.flatnonzero(wrong)[:2], :2]
-        for each in chosen:
+        for each in np.r_[np.flatnonzero(wrong)[:2], :2]:
             assert places.said(scan, labels[each], errors, level) == wrong[each]
 
 
@@ -197,8 +194,7 @@ def test_how_much_and_where(local):
     scores, labels, bounds = local
     assert 0.2 < bounds.over <= 0.3
     assert bounds.under == 0.0
-    where = bounds.where()
-    best = where.iloc[0]
+    best = bounds.where().iloc[0]
     assert best["side"] == "over"
     assert 0.58 < best["from"] < best["to"] < 0.82
     assert 0.15 < best["somewhere_by"] <= bounds.over
@@ -276,8 +272,7 @@ def test_classwise():
     assert not third.over.found
     assert not third.under.found
     assert first.under.bound == second.over.bound == 0.0
-    table = bounds.table()
-    assert table["event"].tolist()[::2] == [f"the label is class {k}" for k in range(3)]
+    assert bounds.table()["event"].tolist()[::2] == [f"the label is class {k}" for k in range(3)]
     alone = caltest.miscalibration_bounds(
         probs, labels, lens="class:0", confidence=1 - 0.05 / 3, n_resamples=599, rng=0
     )
@@ -411,8 +406,7 @@ def test_frozen_and_picklable(local):
 
 @pytest.mark.slow
 def test_real_networks(reference):
-    expected = {"resnet18": (0.18, 0.0), "googlenet": (0.005, 0.003)}
-    for name, (over, under) in expected.items():
+    for name, (over, under) in {"resnet18": (0.18, 0.0), "googlenet": (0.005, 0.003)}.items():
         data = reference(f"cifar10_{name}.npz")
         bounds = caltest.miscalibration_bounds(data["probs"], data["labels"], rng=0, n_resamples=199)
         assert bounds.over >= over

@@ -167,8 +167,7 @@ def test_one_lens_at_a_time():
 
 def test_summary():
     scores, labels = np.repeat([0.2, 0.9], 10), [1] * 3 + [0] * 7 + [1] * 10
-    text = caltest.certificate(two(scores), labels, n_bins=2).summary()
-    assert text == SUMMARY
+    assert caltest.certificate(two(scores), labels, n_bins=2).summary() == SUMMARY
 
 
 SUMMARY = """\
@@ -228,8 +227,7 @@ def test_bins_of_all_kinds():
     assert len(found.counts) == 4
     assert (np.diff(found.predicted) > 0).all()
     assert caltest.certificate(probs, labels, n_bins=500).counts.tolist() == [1.0] * 200
-    whole = caltest.certificate(probs, labels, n_bins=1)
-    assert whole.distance < found.distance
+    assert caltest.certificate(probs, labels, n_bins=1).distance < found.distance
     given = caltest.certificate(probs, labels, binning=FromEdges([0, 0.5, 1]))
     assert given.starts.tolist() == [probs[:, 1].min(), probs[probs[:, 1] > 0.5, 1].min()]
 

@@ -172,8 +172,7 @@ def test_features_beside_the_exact_inverse(densenet):
 
 
 def test_incomplete_factorisation():
-    probs = dirichlet(120, 4, 0, 0.5)
-    K = kernel_matrix(probs)
+    K = kernel_matrix(dirichlet(120, 4, 0, 0.5))
     for columns in (1, 5, 40):
         factor, missing, _ = incomplete_cholesky(DenseWeights(K), np.arange(120), columns)
         rest = K - factor @ factor.T

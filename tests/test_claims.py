@@ -231,8 +231,7 @@ def test_the_table_of_effective_clusters():
         clusters = round(effective * (1 - 3 * v) / v)  # (Σ E S²)² / Σ E S⁴
         events = rng.binomial(clusters, p, sets)[:, None]
         signed = [2 * rng.binomial(n, 0.5, (sets, draws)) - n for n in (events, clusters - events)]
-        drawn = np.abs((1 - p) * signed[0] - p * signed[1])
-        reach = drawn >= np.abs(events - clusters * p) - 1e-9
+        reach = np.abs((1 - p) * signed[0] - p * signed[1]) >= np.abs(events - clusters * p) - 1e-9
         pvalues = (1 + np.count_nonzero(reach, axis=1)) / (draws + 1)
         for level, row in zip((0.05, 0.01, 0.001), told, strict=True):
             error = (row[column] * (1 - row[column]) * (1 / sets + 1 / 6000)) ** 0.5

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from support import command as run
+from support import strict_json
 
 import caltest
 from caltest import cli
@@ -68,8 +69,7 @@ def test_rejected_is_1(folder):
 def test_the_output_is_the_summary_and_the_decision(folder):
     table = pd.read_csv(folder / "sharp.csv")
     result = caltest.test(table[CLASSES], table["label"], n_resamples=99, rng=1)
-    printed = run("test", folder / "sharp.csv", *QUICK).stdout
-    text, _, decision = printed.rpartition("\n\n")
+    text, _, decision = run("test", folder / "sharp.csv", *QUICK).stdout.rpartition("\n\n")
     assert text == result.summary().replace("caltest.audit", "caltest audit")
     assert len(decision.splitlines()) == 1
 
@@ -97,13 +97,6 @@ def test_the_default_statistic_goes_with_the_null(folder):
     assert (
         strict_json(run("test", file, *QUICK, "--tolerance", "0.1", "--json").stdout)["name"] == "scan"
     )
-
-
-def strict_json(text: str):
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 def test_the_options_reach_the_test(folder):

@@ -131,8 +131,7 @@ def test_what_to_leave_out_is_named_as_it_was_typed(here):
 
 
 def test_the_example():
-    result = run("--example", "digits:random_forest", *SMALL)
-    assert result.exit_code == 1
+    assert run("--example", "digits:random_forest", *SMALL).exit_code == 1
 
 
 @pytest.mark.slow
@@ -416,8 +415,7 @@ def test_a_hostile_file(here):
 
 @pytest.mark.slow
 def test_one_class_only(here):
-    frame = table(1).assign(label="ant")
-    frame.to_csv("one.csv", index=False)
+    table(1).assign(label="ant").to_csv("one.csv", index=False)
     assert run("one.csv", *GROUPS, *QUICK, *EVERY_OUTPUT).exit_code == 1
     pd.DataFrame({"p": [1.0] * 100, "y": [1] * 100}).to_csv("sure.csv", index=False)
     result = run("sure.csv", *QUICK)

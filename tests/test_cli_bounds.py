@@ -108,8 +108,7 @@ def test_json_and_options(file):
     )
     assert printed["views"][0]["event"] == "the label is 'ant'"
     assert printed["over"] > 0.0
-    two = run(file, *options, "--seed", 4, "--jobs", 2, "--json")
-    assert two.stdout == result.stdout
+    assert run(file, *options, "--seed", 4, "--jobs", 2, "--json").stdout == result.stdout
 
 
 @pytest.mark.slow

@@ -1,11 +1,10 @@
 """`caltest compare`."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 from support import command as run
+from support import strict_json
 
 import caltest
 from caltest.datasets import digits_models, load_digits_predictions
@@ -20,13 +19,6 @@ def fails(*arguments):
     assert (result.exit_code, result.stdout) == (2, ""), result.output
     assert len(result.stderr.splitlines()) == 1
     return result.stderr.removeprefix("Error: ").rstrip("\n")
-
-
-def strict_json(text):
-    def refuse(constant):
-        raise AssertionError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +66,7 @@ def test_the_output_is_the_summary(folder, data):
         for name in ("good", "sharp")
     }
     expected = caltest.compare(models, labels, "skce_uq")
-    typed = expected.summary().replace("caltest.audit", "caltest audit")
-    assert result.stdout == typed + "\n"
+    assert result.stdout == expected.summary().replace("caltest.audit", "caltest audit") + "\n"
 
 
 def test_json(folder):
@@ -152,8 +143,7 @@ def test_columns_of_one_file_are_models_of_two_classes(folder):
     printed = strict_json(result.stdout)
     assert (result.exit_code, printed["names"]) == (0, ["before", "after"])
     models = {name: table[name].to_numpy() for name in ("before", "after")}
-    labels = table["y"].to_numpy().astype(int)
-    found = caltest.compare(models, labels, "skce_uq")
+    found = caltest.compare(models, table["y"].to_numpy().astype(int), "skce_uq")
     assert printed["values"] == pytest.approx(found.values.tolist())
     message = fails(folder / "both.csv", "--columns", "before,nobody")
     assert "there is no column 'nobody' of probabilities" in message

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from support import command
+from support import ran as run
 
 import caltest
 from caltest import InputError
@@ -38,12 +38,6 @@ def here(tmp_path, monkeypatch):
     ROWS.assign(**wider).to_csv("wide.csv", index=False)
 
 
-def run(*arguments, code=(0, 1)):
-    found = command(*([str(each) for each in arguments]))
-    assert found.exit_code in code, found.output
-    return found
-
-
 def result_of(command, *arguments):
     how = {"audit": ["--seed", 1, "--json", "-"], "compare": ["--json"]}
     return json.loads(run(command, *arguments, *how.get(command, ["--seed", 1, "--json"])).stdout)
@@ -52,8 +46,7 @@ def result_of(command, *arguments):
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_test_of_a_file_is_that_of_its_members(suffix):
-    more = {"clusters": MORE["origin"]}
-    for options, how in (([], {}), (["--clusters", "origin"], more)):
+    for options, how in (([], {}), (["--clusters", "origin"], {"clusters": MORE["origin"]})):
         expected = caltest.test(LAW, TRUTH, "spread", rng=1, **how)
         found = result_of("test", f"runs.{suffix}", *STATED, "--statistic", "spread", *options)
         assert (found["statistic"], found["pvalue"]) == (expected.statistic, expected.pvalue)
@@ -125,8 +118,7 @@ def test_estimate_audit_and_compare():
 
 
 def test_a_single_member_and_vectors_in_an_archive():
-    lone = read("runs.csv", "run_truth", columns={"members": "run_0"})
-    assert lone.rows.law.size == 1
+    assert read("runs.csv", "run_truth", columns={"members": "run_0"}).rows.law.size == 1
     pairs, truth = rng.normal(size=(50, 4, 2)), rng.normal(size=(50, 2))
     np.savez("pairs.npz", draws=pairs, y=truth)
     found = read("pairs.npz", columns={"members": "draws"})

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import command
+from support import ran as run
 
 import caltest
 from caltest import InputError
@@ -63,12 +63,6 @@ def here(folder, monkeypatch):
     monkeypatch.chdir(folder)
 
 
-def run(*arguments, code=(0, 1)):
-    found = command(*([str(each) for each in arguments]))
-    assert found.exit_code in code, found.output
-    return found
-
-
 def result_of(*arguments):
     return json.loads(run("test", *arguments, "--seed", 1, "--json").stdout)
 
@@ -121,8 +115,7 @@ def test_an_estimate():
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [400, MANY])
 def test_a_variance_given_as_standard_deviation_is_noted(tmp_path, n):
-    rows = frame(n)[["forecast", "squared", "demand"]]
-    path = save(rows, tmp_path / "squared.parquet")
+    path = save(frame(n)[["forecast", "squared", "demand"]], tmp_path / "squared.parquet")
     wrong = ["--label", "demand", "--mean", "forecast", "--sd", "squared", "--resamples", 39]
     found = result_of(path, *wrong, "--lens", "quantile:0.9", "--statistic", "citl")
     assert any("give them as variance" in note for note in found["warnings"])

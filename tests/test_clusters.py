@@ -29,8 +29,7 @@ def clustered(clusters, size, classes, correlation, seed, temperature=1.0):
     """Rows of a cluster share the centre of their predictions, and a latent cause of their labels."""
     rng = np.random.default_rng(seed)
     codes = np.repeat(np.arange(clusters), size)
-    centres = rng.dirichlet(np.full(classes, 0.7), clusters)
-    gammas = rng.standard_gamma(0.001 + 5.0 * centres[codes])
+    gammas = rng.standard_gamma(0.001 + 5.0 * rng.dirichlet(np.full(classes, 0.7), clusters)[codes])
     probs = gammas / gammas.sum(axis=1, keepdims=True)
     shared, own = rng.standard_normal(clusters)[codes], rng.standard_normal(len(codes))
     chances = ndtr(np.sqrt(correlation) * shared + np.sqrt(1.0 - correlation) * own)
@@ -139,8 +138,7 @@ def test_bins_of_one_cluster_are_like_others(name, bins):
     signs = np.random.default_rng(2).choice([-1, 1], (20, 30)).astype(np.int8)
     signed = form.signed(LABELS, Clusters(CODES, 30))
     sums = np.zeros((20, form.n_cells, PROBS.shape[1]))
-    turned = flipped_sums(PROBS, LABELS, CODES, signs.astype(float))
-    for number, draw in enumerate(turned):
+    for number, draw in enumerate(flipped_sums(PROBS, LABELS, CODES, signs.astype(float))):
         np.add.at(sums[number], form.cells, draw)
     assert signed.of_labels(signs) == pytest.approx(form.reduce(sums.reshape(20, -1), form.fixed), 1e-9)
     own = np.zeros((30, form.n_cells, PROBS.shape[1]))
@@ -200,8 +198,7 @@ def test_values_are_those_of_turned_residuals():
 
     top = through(whole, "top_label")[0]
     p, error = top.rows.probs[:, 1], top.labels - top.rows.probs[:, 1]
-    order = np.argsort(p)
-    paths = np.cumsum((signs[:, CODES] * error)[:, order], axis=1) / len(p)
+    paths = np.cumsum((signs[:, CODES] * error)[:, np.argsort(p)], axis=1) / len(p)
     expected = np.abs(paths).max(axis=1)
     assert values(STATISTICS["ks"](), "top_label") == pytest.approx(expected, rel=1e-9)
 
@@ -563,8 +560,7 @@ def test_one_row_a_cluster_takes_functions():
     def errors(probs, labels):
         return float(np.mean(probs.argmax(axis=1) != labels))
 
-    found = run(errors, null=OnePerCluster(choices=3), n_resamples=19)
-    assert 0.0 < found.pvalue <= 1.0
+    assert 0.0 < run(errors, null=OnePerCluster(choices=3), n_resamples=19).pvalue <= 1.0
     with pytest.raises(InputError, match="functions of your own"):
         run(errors)
 
@@ -647,8 +643,7 @@ def test_clusters_of_a_column(patients):
     )
     assert found.exit_code == 0
     data = json.loads(found.stdout)
-    held = run("ecd", n_resamples=999)
-    assert (data["null"], data["pvalue"]) == ("cluster_signs", held.pvalue)
+    assert (data["null"], data["pvalue"]) == ("cluster_signs", run("ecd", n_resamples=999).pvalue)
     assert data["parameters"]["clusters"] == 30
     value = command("estimate", patients, "--clusters", "patient", "--statistic", "skce_uq", "--json")
     expected = caltest.estimate(PROBS, LABELS, "skce_uq", clusters=CODES)
@@ -672,8 +667,7 @@ def test_commands_say_what_is_wrong(patients, options, says):
 
 
 def test_a_level_that_few_clusters_cannot_reach_is_refused(patients, tmp_path):
-    few = pd.read_csv(patients).iloc[:12]
-    few.to_csv(tmp_path / "few.csv", index=False)
+    pd.read_csv(patients).iloc[:12].to_csv(tmp_path / "few.csv", index=False)
     found = command("test", tmp_path / "few.csv", "--clusters", "patient", "--statistic", "ecd")
     assert found.exit_code == 2
     assert "no p-value is below 0.25" in found.stderr

@@ -241,8 +241,7 @@ def test_whole_numbers_of_two_types_are_one_cluster(tmp_path):
         rows = frame.iloc[40 * part : 40 * (part + 1)]
         rows = rows.assign(patient=numbers[:40].astype(kind), site=numbers[:40].astype(kind) % 3)
         rows.to_csv(tmp_path / "rows" / f"{part}.csv", index=False)
-    scanned = scan(tmp_path / "rows", columns=NAMES, clusters="patient", groups="site")
-    assert scanned.clusters == 20
+    assert scan(tmp_path / "rows", columns=NAMES, clusters="patient", groups="site").clusters == 20
     found, groups = read_with_groups(tmp_path / "rows", groups="site", clusters="patient")
     assert found.rows.clusters.tolist() == numbers.tolist()
     (sites,) = read_groups(groups, 80)

@@ -264,8 +264,7 @@ def test_binary_columns_frames_and_names():
     names = np.array(["ant", "bee", "cat"])[LABELS]
     found = quick({"a": frame, "b": frame[["p_cat", "p_ant", "p_bee"]]}, names)
     assert found.values[0] == pytest.approx(found.values[1])
-    binary = quick({"a": TRUTH[:, 0], "b": TRUTH[:, 1].tolist()}, LABELS % 2)
-    assert binary.warnings == ()
+    assert quick({"a": TRUTH[:, 0], "b": TRUTH[:, 1].tolist()}, LABELS % 2).warnings == ()
 
 
 REFUSED = [
@@ -320,8 +319,7 @@ def test_clusters_must_be_those_of_the_same_rows():
     for second in (other, TRUTH):
         with pytest.raises(InputError, match="different clusters of rows"):
             quick({"a": known, "b": second})
-    named = sample(TRUTH, LABELS, clusters=CODES + 7).rows
-    assert quick({"a": known, "b": named}).n_clusters == 40
+    assert quick({"a": known, "b": sample(TRUTH, LABELS, clusters=CODES + 7).rows}).n_clusters == 40
 
 
 # ------------------------------------------------------------------ the result

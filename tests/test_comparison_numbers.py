@@ -86,8 +86,7 @@ def test_quantile_forecasts_count_ties_as_they_claim():
 
 def test_levels_in_common_are_those_compared():
     one = rounded(MEAN, 2.0, [0.1, 0.3, 0.5, 0.9])
-    other = rounded(MEAN, 2.0, [0.1, 0.5, 0.7, 0.9])
-    found = quick({"one": one, "other": other})
+    found = quick({"one": one, "other": rounded(MEAN, 2.0, [0.1, 0.5, 0.7, 0.9])})
     assert (found.probability, found.gaps[0].crps) == ("interval:0.8", (0.0, 0.0, 0.0))
     with pytest.raises(InputError, match="no level is stated in every row"):
         quick({"one": rounded(MEAN, 2.0, [0.4]), "other": rounded(MEAN, 2.0, [0.5])})
@@ -151,8 +150,7 @@ def test_times_are_compared_by_the_risk_until_a_horizon():
 def test_where_nothing_is_censored_times_are_labels():
     models, (time, _), _ = of_times(1)
     found = quick(models, (time, np.ones(len(time))), lens="until:1")
-    risks = {name: law.risk(1.0) for name, law in models.items()}
-    known = quick(risks, time <= 1.0)
+    known = quick({name: law.risk(1.0) for name, law in models.items()}, time <= 1.0)
     for one, other in zip(found.errors, known.errors, strict=True):
         assert (one.predicted, one.observed) == pytest.approx((other.predicted, other.observed))
         assert one.absolute[1] == pytest.approx(other.absolute[1])

@@ -164,8 +164,7 @@ def test_files_that_are_no_toml(here, named):
 
 
 @pytest.mark.parametrize(
-    ("value", "reason"),
-    [("1" * 5000, "Exceeds the limit"), ("[" * 20_000, "maximum recursion")],
+    ("value", "reason"), [("1" * 5000, "Exceeds the limit"), ("[" * 20_000, "maximum recursion")]
 )
 def test_values_that_no_reader_takes(here, value, reason):
     with pytest.raises(InputError, match=f"^a.toml: the file is not valid TOML: {reason}"):

@@ -45,8 +45,7 @@ def tree(errors):
         truth = rng.beta(0.7, 1.5, 150)
         stated = rng.binomial(40, truth) / 40
         leaves = rng.integers(0, 150, N)
-        p = np.clip(stated if errors else truth, 0.02, 0.98)
-        return p[leaves], events(rng, truth[leaves])
+        return np.clip(stated if errors else truth, 0.02, 0.98)[leaves], events(rng, truth[leaves])
 
     return draw
 
@@ -115,15 +114,13 @@ def test_repeated_measurements_are_asked_for(classes):
         rng = np.random.default_rng([2026, seed])
         probs = np.repeat(rng.dirichlet(np.ones(classes), N // 10), 10, axis=0)
         labels = (probs.cumsum(axis=1)[:, :-1] < rng.random((N, 1))).sum(axis=1)
-        sentence = str(*asked(probs, labels))
-        assert REPEATED in sentence
+        assert REPEATED in str(*asked(probs, labels))
 
 
 def test_labels_that_were_used_to_fit_are_noticed():
     rng = np.random.default_rng(0)
     p = np.repeat(scores(rng, 200), 10)
-    sentence = str(*asked(p, np.repeat(events(rng, p[::10]), 10)))
-    assert "if the labels were used to fit" in sentence
+    assert "if the labels were used to fit" in str(*asked(p, np.repeat(events(rng, p[::10]), 10)))
 
 
 def test_what_is_said_counts_pairs():

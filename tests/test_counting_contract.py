@@ -201,8 +201,7 @@ def test_what_rows_carry_is_not_left_out_in_silence(argument):
 
 
 def test_the_way_out_of_sampling_rates_works():
-    rows = sample(PROBS, LABELS, sampling_rates={0: 0.5}).rows
-    found = caltest.certificate(rows, LABELS)
+    found = caltest.certificate(sample(PROBS, LABELS, sampling_rates={0: 0.5}).rows, LABELS)
     kept = PROBS * [0.5, 1.0] / (PROBS * [0.5, 1.0]).sum(axis=1, keepdims=True)
     assert found.distance == pytest.approx(caltest.certificate(kept, LABELS).distance)
 

@@ -144,8 +144,7 @@ def test_certain_rows():
 
 def test_probabilities_at_the_end_of_the_numbers():
     for tiny in (1e-300, 5e-324):
-        rows = np.array([[1.0, tiny], [tiny, 1.0], [0.5, 0.5]])
-        fit = recalibration(rows, [1, 0, 1])
+        fit = recalibration(np.array([[1.0, tiny], [tiny, 1.0], [0.5, 0.5]]), [1, 0, 1])
         assert fit.test_both.statistic > 1000
         assert 0 < fit.test_both.pvalue < 1e-100
         json.dumps(fit.to_dict(), allow_nan=False)

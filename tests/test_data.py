@@ -214,8 +214,7 @@ TWO = pd.DataFrame([[0.25, 0.75], [0.5, 0.5]])
 )  # fmt: skip
 def test_one_is_true_whatever_the_order(columns, expected):
     frame = TWO.set_axis(columns, axis=1)
-    frames = [frame, *([pl.from_pandas(frame)] if isinstance(columns[0], str) else [])]
-    for probs in frames:
+    for probs in [frame, *([pl.from_pandas(frame)] if isinstance(columns[0], str) else [])]:
         for labels in ([1, 0], [1.0, 0.0], [True, False]):
             assert sample(probs, labels).labels.tolist() == expected
         notes = sample(probs, [1, 0]).rows.notes
@@ -365,8 +364,7 @@ def test_real_networks(name, reference):
         probs, labels = arrays["probs"], arrays["labels"]
     checked = sample(probs, labels)
     np.testing.assert_allclose(checked.rows.probs, probs, rtol=1e-6)
-    off = np.abs(checked.rows.probs.sum(axis=1) - 1).max()
-    assert off <= probs.shape[1] * np.finfo(float).eps
+    assert np.abs(checked.rows.probs.sum(axis=1) - 1).max() <= probs.shape[1] * np.finfo(float).eps
     np.testing.assert_array_equal(checked.labels, labels)
     assert [note.startswith("Rows were renormalised") for note in checked.rows.notes] == [True]
 
@@ -378,10 +376,8 @@ def test_real_networks(name, reference):
 @pytest.mark.parametrize("classes", [3, 4])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
 def test_rounded_rows_are_renormalised_with_a_note(decimals, classes, kind):
-    rng = np.random.default_rng(0)
-    probs = rng.dirichlet(np.full(classes, 0.5), 500)
-    rounded = probs.round(decimals).astype(kind)
-    found = sample(rounded, np.zeros(500, int))
+    probs = np.random.default_rng(0).dirichlet(np.full(classes, 0.5), 500)
+    found = sample(probs.round(decimals).astype(kind), np.zeros(500, int))
     assert np.allclose(found.rows.probs.sum(axis=1), 1, atol=1e-12)
     assert np.abs(found.rows.probs - probs).max() < 0.025 * 10.0 ** (2 - decimals)
     small = kind is np.float32 and decimals > 3  # within what float32 is granted
@@ -400,8 +396,7 @@ def test_a_missing_class_does_not_pass_for_rounding(model, decimals):
 @pytest.mark.parametrize("rare", [0.004, 0.009])
 def test_a_class_that_is_always_rare_is_missed(rare):
     """Every row is within what rounding explains, and all of them together are not."""
-    rng = np.random.default_rng(0)
-    probs = ((1 - rare) * rng.dirichlet([2.0, 2.0, 2.0], 2000)).round(2)
+    probs = ((1 - rare) * np.random.default_rng(0).dirichlet([2.0, 2.0, 2.0], 2000)).round(2)
     with pytest.raises(InputError, match="a class may be missing"):
         sample(probs, np.zeros(2000, int))
 

@@ -299,8 +299,7 @@ def test_a_model_that_cannot_be_shown(model, labels, told):
 @pytest.mark.slow
 def test_columns_with_numbers_of_their_own_have_a_panel_each():
     """Column "1" is the first here, not the one at place 1."""
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(PROBS, columns=["1", "2", "3"])
+    frame = pytest.importorskip("pandas").DataFrame(PROBS, columns=["1", "2", "3"])
     named = reliability(frame, LABELS + 1, lens="classwise")
     plain = reliability(PROBS, LABELS, lens="classwise")
     assert [panel.title for panel in named.panels] == ["Class 1", "Class 2", "Class 3"]

@@ -210,8 +210,7 @@ def tolerance(rng, wrong):
 @recipe("docs/sizes.md", "docs/examples/plot_5_bounds.py", power=1.0)
 def certificate(rng, wrong):
     """The true error of every bin, .25, is within; a certificate of a calibrated model is smaller."""
-    found = caltest.certificate(*binary(rng, not wrong, 2000))
-    return float(found.distance >= 0.25)
+    return float(caltest.certificate(*binary(rng, not wrong, 2000)).distance >= 0.25)
 
 
 @recipe("docs/sizes.md", sets=AUDITS, power=0.5)
@@ -236,8 +235,7 @@ def several_candidates_by_holm(rng, wrong):
     """Two calibrated candidates, one of which sees less."""
     p, label = binary(rng, wrong)
     coarse = np.where(p > 0.6, 0.75, 0.45)
-    pvalues = [pvalue_of(each, label) for each in (p, coarse)]
-    return 2 * min(pvalues)
+    return 2 * min([pvalue_of(each, label) for each in (p, coarse)])
 
 
 @recipe("docs/fix.md", power=0.6)
@@ -253,8 +251,7 @@ def recalibration(rng, wrong):
 def equals(rng, wrong, n=300):
     """Two models that are as far off as each other; or one is, and the other is not."""
     p = rng.uniform(0.3, 0.7, n)
-    label = (rng.random(n) < p).astype(int)
-    return {"one": p + 0.25, "other": p if wrong else p - 0.25}, label
+    return {"one": p + 0.25, "other": p if wrong else p - 0.25}, (rng.random(n) < p).astype(int)
 
 
 @recipe("docs/compare.md", "docs/fix.md", "docs/examples/plot_4_comparison.py", sets=AUDITS, power=0.5)
@@ -434,8 +431,7 @@ def coverage_of_sets(rng, wrong):
     label = rng.integers(0, 3, 600)
     held = rng.random(600) < np.where((label == 2) & wrong, 0.75, 0.9)
     members = np.eye(3, dtype=bool)[np.where(held, label, (label + 1) % 3)]
-    sets = Sets(members, 0.9, claims=["class"])
-    return audited(sets, label)
+    return audited(Sets(members, 0.9, claims=["class"]), label)
 
 
 @recipe("docs/sets.md", sets=AUDITS)
@@ -661,8 +657,7 @@ def monitored_numbers(rng, wrong):
 def logits(rng, wrong):
     right = rng.normal(scale=1.5, size=(200, 5))
     labels = drawn(rng, softmax(right, axis=1))
-    given = ((2 if wrong else 1) * right).astype(np.float32)
-    return pvalue_of(given, labels, logits=True)
+    return pvalue_of(((2 if wrong else 1) * right).astype(np.float32), labels, logits=True)
 
 
 @recipe("docs/recipes.md", "docs/dependent.md", sets=20)
@@ -695,8 +690,7 @@ def power_of_a_calibrated_model(rng, wrong):
     """The simulated share of rejections of a right model has 5% in its interval."""
     p = rng.dirichlet([4, 2, 1], 100)
     matters = caltest.planning.pilot(p, overconfidence=0.2 if wrong else 0.0)
-    found = caltest.power(matters, 200, "ks", n_datasets=40, rng=rng)
-    return float(found.interval[0] <= 0.05)
+    return float(caltest.power(matters, 200, "ks", n_datasets=40, rng=rng).interval[0] <= 0.05)
 
 
 @recipe("docs/planning.md", sets=AUDITS, power=0.5)

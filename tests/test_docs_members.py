@@ -28,6 +28,5 @@ def test_names_in_its_tables_exist(name):
     for lens in re.findall(r'lens="([^"]+)"', text):
         assert find_lens(lens) is not None
         assert lens.partition(":")[0] + ":" in LENSES
-    rows = "".join(re.findall(r"^\|.*\|$", text, re.M))
-    named = set(re.findall(r'`"([a-z_]+)"`', rows))
+    named = set(re.findall(r'`"([a-z_]+)"`', "".join(re.findall(r"^\|.*\|$", text, re.M))))
     assert named <= {*STATISTICS, *DENSITY_STATISTICS}

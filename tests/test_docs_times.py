@@ -5,12 +5,7 @@ import re
 import pytest
 from pages import ROOT, of_source
 
-pytestmark = of_source
-
-
-@pytest.fixture(autouse=True)
-def _from_the_root(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+pytestmark = [of_source, pytest.mark.usefixtures("from_the_root")]
 
 
 def test_numbers_on_pages_are_those_of_the_results(tmp_path):

@@ -76,8 +76,7 @@ def test_tables(name, tmp_path, monkeypatch):
             assert found.exit_code in (0, 1), found.output
             assert found.stderr == ""
     if name == "Nixtla":
-        table = pd.read_csv("utilsforecast.csv")
-        (pvalue,) = shown("Nixtla", table=table)
+        (pvalue,) = shown("Nixtla", table=pd.read_csv("utilsforecast.csv"))
         read = caltest.files.read("utilsforecast.csv", "y", columns={"quantiles": "ARIMA-*"})
         assert read.rows.law.levels.tolist() == [0.05, 0.25, 0.75, 0.95]
         assert caltest.test(read.rows, read.labels, rng=1).pvalue == pvalue < 0.05
@@ -118,8 +117,7 @@ def test_arrays_with_dimensions():
     for wrong in (stations.expand_dims("level"), forecast.isel(time=0)):
         with pytest.raises(InputError, match="besides that of members leave one of rows"):
             caltest.test(wrong, observed)
-    classes = xarray.DataArray(np.full((60, 2), 0.5), dims=("sample", "class"))
-    assert recognised(classes) is None
+    assert recognised(xarray.DataArray(np.full((60, 2), 0.5), dims=("sample", "class"))) is None
 
 
 @pytest.mark.slow
@@ -131,8 +129,7 @@ def test_groups_of_a_posterior():
     flat = np.moveaxis(STORED["draws"], 2, 0).reshape(60, -1)
     expected = caltest.test(Members(flat), Y, rng=1).pvalue
     assert shown("ArviZ", idata=idata) == [expected, expected]
-    stacked = draws.stack(sample=("chain", "draw"))
-    assert caltest.test(stacked, seen, rng=1).pvalue == expected
+    assert caltest.test(draws.stack(sample=("chain", "draw")), seen, rng=1).pvalue == expected
     two = xarray.Dataset({"load": draws, "price": draws})
     with pytest.raises(InputError, match=r"the predictions hold 'load', 'price'; give one of them"):
         caltest.test(two, idata.observed_data)
@@ -168,8 +165,7 @@ def test_objects_that_answer_none_for_every_name():
         def __getattr__(self, name):
             return getattr(scipy.stats.norm(np.zeros(40)), name, None)
 
-    law = recognised(Fitted())
-    assert law.n_samples == 40
+    assert recognised(Fitted()).n_samples == 40
     outcomes = scipy.stats.norm.ppf((np.arange(40) + 0.5) / 40)
     assert caltest.test(Fitted(), outcomes, rng=0, n_resamples=99).pvalue > 0.05
 
@@ -211,10 +207,8 @@ def test_tables_of_quantiles():
 def test_shapes_of_scores():
     found = shown("scoringrules", fct=NUMBERS, obs=Y, paths=PATHS, observed_paths=AFTER)
     assert found[0] == caltest.test(Members(NUMBERS), Y, "crps", rng=1).pvalue < 0.05
-    rules = pytest.importorskip("scoringrules")
-    fair = rules.crps_ensemble(Y, NUMBERS, estimator="fair")
-    own = Members(NUMBERS).met(Y)[0].crps(Y)
-    np.testing.assert_allclose(own, fair, rtol=1e-9)
+    fair = pytest.importorskip("scoringrules").crps_ensemble(Y, NUMBERS, estimator="fair")
+    np.testing.assert_allclose(Members(NUMBERS).met(Y)[0].crps(Y), fair, rtol=1e-9)
 
 
 @pytest.mark.slow

@@ -120,10 +120,8 @@ def test_a_thousand_classes_in_the_smallest_memory():
     probs = rng.dirichlet(np.full(1000, 0.02), 3000)
     labels = rng.integers(0, 1000, 3000)
     form = ECE(Uniform(10)).given(Rows(probs))
-    draws = np.stack([labels, labels[::-1]])
-    values = form.of_labels(draws)
-    expected = brute_ece(probs, labels, form.cells, "tv", False)
-    assert values[0] == pytest.approx(expected, rel=1e-10)
+    values = form.of_labels(np.stack([labels, labels[::-1]]))
+    assert values[0] == pytest.approx(brute_ece(probs, labels, form.cells, "tv", False), rel=1e-10)
 
 
 def test_default_binning_and_lens_are_reported(small):

@@ -158,8 +158,7 @@ def test_signs_of_clusters_act_on_the_cells():
     labels, codes = labels_from(probs, rng), rng.integers(0, 30, 90)
     form, clusters = ClasswiseECE(EqualWidth(3)).given(Rows(probs)), Clusters(codes, 30, np.ones(90))
     signs = rng.choice(np.array([-1, 1], np.int8), (5, 30))
-    found = form.signed(labels, clusters).of_labels(signs)
-    for own, value in zip(signs, found, strict=True):
+    for own, value in zip(signs, form.signed(labels, clusters).of_labels(signs), strict=True):
         turned = own[codes][:, None] * (np.eye(3)[labels] - probs)
         gaps = 0.0
         for k, p in enumerate(probs.T):

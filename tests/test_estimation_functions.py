@@ -154,8 +154,7 @@ def test_kronecker_ridge_solves_the_system_of_all_pairs(m, scaling, power):
     target = np.array([r[i] @ r[j] for i in range(6) for j in range(6)])
     for strength in (1e3, 1e-2, 1e-6):
         c = strength * 6.0**power
-        alpha = np.linalg.solve(system + c * np.eye(36), target).reshape(6, 6)
-        expected = V @ alpha @ V.T
+        expected = V @ np.linalg.solve(system + c * np.eye(36), target).reshape(6, 6) @ V.T
         fitted = KroneckerKernelRidge(strength, regularization_scaling=scaling).fit(train, labels)
         assert fitted.gram(places, places) == pytest.approx(expected, rel=1e-6, abs=1e-12)
         assert fitted.diagonal(places) == pytest.approx(np.diagonal(expected), rel=1e-6, abs=1e-12)
@@ -186,8 +185,7 @@ def test_a_kernel_that_is_zero_on_the_training_rows_teaches_nothing(kind):
 def values_at(function, train, labels, places, strengths):
     """h at all pairs of places, for every strength of regularisation."""
     surfaces = function.learned(train, plain_residuals(train, labels), strengths)(places)
-    factors = [surface.factors() for surface in surfaces]
-    return np.array([left @ right.T for left, right in factors])
+    return np.array([left @ right.T for left, right in [surface.factors() for surface in surfaces]])
 
 
 @pytest.mark.parametrize("name", ["two_step_ridge", "kronecker_ridge"])

@@ -48,8 +48,7 @@ def test_risks_and_estimates_by_hand():
         inside = np.setdiff1d(np.arange(48), rows)
         h = HistogramBinning(4).fit(p[inside], y[inside])
         risks.append(risk(h, p[rows], y[rows]))
-        test = np.column_stack([1.0 - p[48:], p[48:]])
-        means.append(h.diagonal(test).mean())
+        means.append(h.diagonal(np.column_stack([1.0 - p[48:], p[48:]])).mean())
     np.testing.assert_allclose(row.risks[0], risks, rtol=1e-12)
     np.testing.assert_allclose(row.estimates[0], means, rtol=1e-12)
     assert row.estimate == pytest.approx(np.mean(means))
@@ -104,8 +103,7 @@ def test_published_numbers_of_a_network(reference):
     order = np.random.RandomState(0).choice(10_000, 10_000, replace=False)
     labels, functions = data["test_labels"].ravel(), [HistogramBinning(15), "binning"]
     options = {"order": order, "pvalue": "none", "rng": 0}
-    found = estimate_squared_error(probs, labels, "top_label", functions, **options)
-    best, fixed = found.functions
+    best, fixed = estimate_squared_error(probs, labels, "top_label", functions, **options).functions
     for row, published in ((fixed, [6.141, 0.116]), (best, [6.122, 0.117])):
         roots = 100 * np.sqrt(row.risks[row.best])
         assert [round(roots.mean(), 3), round(roots.std(ddof=1) / 5**0.5, 3)] == published

@@ -344,17 +344,14 @@ def test_what_a_configuration_sets_is_said_first_and_in_every_report(text, said)
     place = "pyproject.toml [tool.caltest]"
     sentence = f"Set by {place}, which may change the exit status: {said}."
     written = [word for option, suffix in OUTPUTS.items() for word in (option, f"out{suffix}")]
-    result = run(*arguments, *written)
-    assert result.stdout.startswith(f"{sentence}\n")
+    assert run(*arguments, *written).stdout.startswith(f"{sentence}\n")
     assert sentence in Path("out.html").read_text(encoding="utf-8").partition("<section")[0]
     assert markdown(sentence) in Path("out.md").read_text(encoding="utf-8").partition("###")[0]
     assert json.loads(Path("out.json").read_text())["warnings"][0] == sentence
     assert sentence in Path("out.xml").read_text(encoding="utf-8")
-    data = run(*arguments, "--json", "-")
-    assert data.stderr.startswith(f"{sentence}\n")
+    assert run(*arguments, "--json", "-").stderr.startswith(f"{sentence}\n")
     name, _, value = text.partition(" = ")
-    typed = run(*arguments, f"--{name}", value.strip("'"))
-    assert "Set by" not in typed.stdout
+    assert "Set by" not in run(*arguments, f"--{name}", value.strip("'")).stdout
 
 
 def test_what_is_the_default_is_not_mentioned():

@@ -128,8 +128,7 @@ TABLES = {
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
 def test_names_in_tables_are_visible_and_otherwise_as_they_are(make, name):
     frame = make(name)
-    cells = [cell for column in frame for cell in frame[column] if isinstance(cell, str)]
-    for cell in cells:
+    for cell in [cell for column in frame for cell in frame[column] if isinstance(cell, str)]:
         assert_fit(cell, 10**6, log=False)
     frame.to_csv(io.StringIO(), index=False)
 

@@ -108,8 +108,7 @@ def test_without_features_it_says_so():
 def test_features_that_tell_the_outcome_are_said():
     x = {"after": RIGHT[SOME] * 2.0, "age": X["age"][SOME]}
     given = {"features": x, "rng": 0, "n_resamples": 99}
-    found = caltest.test(P[SOME], RIGHT[SOME], **given)
-    (premise,) = found.premises
+    (premise,) = caltest.test(P[SOME], RIGHT[SOME], **given).premises
     assert "Column 'after' of features is a function of" in premise.seen
     audited = caltest.audit(P[SOME], RIGHT[SOME], **given)
     assert audited.features == ("age",)
@@ -162,8 +161,7 @@ def test_few_are_shown_and_the_rest_listed(audited):
     assert 1 <= len(shown) <= 10 < len(audited.slices)
     assert list(audited.slices[: len(shown)]) == shown
     assert len({each.rule for each in audited.slices}) == len(audited.slices)
-    data = json.loads(json.dumps(audited.to_dict()))
-    assert data["slices"][0]["rule"] == audited.slices[0].rule
+    assert json.loads(json.dumps(audited.to_dict()))["slices"][0]["rule"] == audited.slices[0].rule
 
 
 def test_predicted_and_observed_along_the_features_that_lead(audited):
@@ -232,8 +230,7 @@ def test_whatever_is_predicted_the_corner_is_named(predicted, outcomes, lens, op
 def test_what_equals_a_quantile_counts_for_the_forecast():
     """Counts of which most are 0: the closed event is seen too often, and the open one never."""
     outcomes = stats.poisson.rvs(0.2, size=N, random_state=0)
-    zero = np.zeros((N, 3))
-    predicted = predictive.Quantiles([0.25, 0.5, 0.75], zero)
+    predicted = predictive.Quantiles([0.25, 0.5, 0.75], np.zeros((N, 3)))
     found = caltest.audit(predicted, outcomes, features=X, rng=0, n_resamples=199)
     assert found.pvalue == 1.0 or not found.slices
 

@@ -93,8 +93,7 @@ def test_other_predictions():
     assert caltest.test(three, classes, learned, lens="class:2", features=x, rng=0).pvalue == 0.01
     numbers = Normal(x[:, 0], sd=1.0), x[:, 0] + 0.4 * x[:, 1] + rng.normal(size=len(y))
     assert caltest.test(*numbers, learned, features=x, rng=0).pvalue == 0.01
-    weighted = caltest.test(p, y, learned, features=x, weights=rng.random(len(y)), rng=0)
-    assert weighted.pvalue == 0.01
+    assert caltest.test(p, y, learned, features=x, weights=rng.random(len(y)), rng=0).pvalue == 0.01
     where = np.arange(len(y)) // 4
     clustered = caltest.test(p, y, learned, features=x, clusters=where, rng=0)
     assert (clustered.pvalue, clustered.null) == (0.01, "cluster_signs")
@@ -199,8 +198,7 @@ def test_an_error_is_proved_from_half_of_the_rows():
     assert 0.04 < bound(p, y, x, learner=Line()) < truth
     assert 0.02 < bound(p, y, x, weights=np.random.default_rng(0).random(8000)) < truth
     assert bound(p, y, None) is None
-    calm = data(1, 2000)
-    assert bound(*calm) < 0.02
+    assert bound(*data(1, 2000)) < 0.02
 
 
 @pytest.mark.slow
@@ -218,8 +216,7 @@ def test_rows_sampled_by_their_label():
     """The bound is about the population."""
     p, y, x = data(0, 40_000, off=0.15, d=2)
     kept = (y == 1) | (np.random.default_rng(1).random(len(y)) < 0.3)
-    found = bound(p[kept], y[kept], x[kept], sampling_rates={0: 0.3})
-    assert 0.05 < found < 0.15
+    assert 0.05 < bound(p[kept], y[kept], x[kept], sampling_rates={0: 0.3}) < 0.15
 
 
 def test_a_learner_without_features_is_refused():

@@ -116,8 +116,7 @@ def test_every_file_gives_the_same_sample(tmp_path, write, options):
 
 def test_class_names_are_the_columns(tmp_path):
     for write in (csv(NAMED), parquet(NAMED), npz(probs=PROBS, y=LABELS, classes=list(FRAME))):
-        checked = read(str(tmp_path / write(tmp_path)))
-        assert checked.rows.classes == ("cat", "dog", "owl")
+        assert read(str(tmp_path / write(tmp_path))).rows.classes == ("cat", "dog", "owl")
 
 
 def test_one_column_is_the_probability_of_class_1(tmp_path):
@@ -450,8 +449,7 @@ def two_writers(folder, kind, *frames):
     """Write a directory with a file for every frame."""
     (folder / "parts").mkdir()
     for number, frame in enumerate(frames):
-        name = WRITERS[kind](frame)(folder)
-        (folder / name).rename(folder / "parts" / f"{number}.{kind}")
+        (folder / WRITERS[kind](frame)(folder)).rename(folder / "parts" / f"{number}.{kind}")
     return folder / "parts"
 
 

@@ -57,8 +57,7 @@ def test_a_tolerance_is_said(data):
 
 def test_it_says_the_same_again_unless_asked_otherwise(data):
     right, _, labels, _ = data
-    seeds = [caltest.assert_calibrated(right, labels, **FAST).seed for _ in range(2)]
-    assert seeds == [0, 0]
+    assert [caltest.assert_calibrated(right, labels, **FAST).seed for _ in range(2)] == [0, 0]
     assert caltest.assert_calibrated(right, labels, rng=5, **FAST).seed == 5
 
 

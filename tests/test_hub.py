@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from support import command, sentence
+from support import ran as run
+from support import sentence
 
 import caltest
 from caltest import InputError
@@ -40,12 +41,6 @@ def of(kind, target, outcome="observation"):
         if task in known.index
     ]
     return np.array([values for values, _ in found]), [each for _, each in found]
-
-
-def run(*arguments, code=(0, 1)):
-    found = command(*([str(each) for each in arguments]))
-    assert found.exit_code in code, found.output
-    return found
 
 
 @pytest.mark.slow
@@ -111,8 +106,7 @@ def test_the_command_line():
     asked = {"truth": "truth.csv", "where": ("output_type=sample", "target=inc hosp"), "seed": 1}
     repeated = "--truth truth.csv --where output_type=sample --where 'target=inc hosp' --seed 1"
     assert command_line("audit", "hub.csv", asked) == f"caltest audit hub.csv {repeated}"
-    wider = LONG.assign(model_id="wide")
-    wider.to_parquet("wide.parquet")
+    LONG.assign(model_id="wide").to_parquet("wide.parquet")
     files = ["hub.csv", "wide.parquet", "--truth", "truth.csv"]
     assert "wide" in run("compare", *files, "--where", "output_type=sample").stdout
 

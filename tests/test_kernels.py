@@ -98,8 +98,7 @@ def test_the_bound_is_attained_at_a_corner(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=name)
 def test_results_are_fresh_arrays_and_inputs_are_kept(kernel):
     fitted, x = kernel.fitted(P), P.copy()
-    first = fitted(x, x)
-    first[:] = 0
+    fitted(x, x)[:] = 0
     assert fitted(x, x)[0, 0] > 0
     assert np.array_equal(x, P)
 
@@ -224,8 +223,7 @@ def test_norm_of_a_matrix_kernel():
     assert kernel.norm_bound(1, 1, 3) == pytest.approx(4 + 1.5)
     assert kernel.norm_bound(inf, inf, 3) == pytest.approx(4 + 1.5)
     assert kernel.norm_bound(2, 2, 3) == pytest.approx(2 + sqrt(2) + 1.5)
-    rng = np.random.default_rng(0)
-    v = rng.normal(size=(3, 2000))
+    v = np.random.default_rng(0).normal(size=(3, 2000))
     for p in (1, 1.5, 2, 3, inf):
         for q in (1, 1.5, 2, 3, inf):
             ratio = np.linalg.norm(a @ v, q, axis=0) / np.linalg.norm(v, p, axis=0)

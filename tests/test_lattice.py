@@ -52,8 +52,7 @@ def test_pvalues_are_those_of_all_outcomes(name, side, statistic):
 def test_a_label_that_could_not_be_has_no_chance():
     labels = np.zeros(10, dtype=int)
     labels[0] = 1
-    found = caltest.test(np.r_[0.0, np.full(9, 1e-3)], labels, "esce", null="moments")
-    assert found.pvalue <= 1.0
+    assert caltest.test(np.r_[0.0, np.full(9, 1e-3)], labels, "esce", null="moments").pvalue <= 1.0
 
 
 def test_steps_of_any_number():
@@ -79,10 +78,8 @@ def test_tails_are_relatively_exact_however_small(n):
     for p in chances:
         law = np.convolve(law, np.array([1.0 - p, p], dtype=np.longdouble))
     tails = np.cumsum(law[::-1])[::-1].astype(float)
-    seen = [least for least in range(0, n + 1, max(1, n // 40)) if tails[least] > 1e-290]
-    for least in seen:
-        found = tail_of_sum(two_columns(chances), least)
-        assert found == pytest.approx(tails[least], rel=1e-10)
+    for least in [least for least in range(0, n + 1, max(1, n // 40)) if tails[least] > 1e-290]:
+        assert tail_of_sum(two_columns(chances), least) == pytest.approx(tails[least], rel=1e-10)
 
 
 @pytest.mark.level

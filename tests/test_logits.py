@@ -182,8 +182,7 @@ def test_one_pass_over_many_rows():
     assert caltest.test(scan("long.npy", "3", logits=True), statistic="ecd", **FAST).pvalue == expected
     np.save("logits.npy", logits)
     mapped = np.load("logits.npy", mmap_mode="r")
-    found = caltest.test(mapped, labels, "ecd", logits=True, n_jobs=2, **FAST)
-    assert found.pvalue == expected
+    assert caltest.test(mapped, labels, "ecd", logits=True, n_jobs=2, **FAST).pvalue == expected
 
 
 # ------------------------------------------------------------------ the command line

@@ -215,8 +215,7 @@ def test_a_table_with_columns_that_are_named_and_a_log_of_sorted_keys_or_folders
 
 def test_marks_and_confidence_of_any_field():
     marks = ["C", "I", 1.0, 0, True, False]
-    samples = [answer(f"q{k}", 1, mark, {"sure": 90 - k}) for k, mark in enumerate(marks)]
-    logged(samples)
+    logged([answer(f"q{k}", 1, mark, {"sure": 90 - k}) for k, mark in enumerate(marks)])
     sample = read("log.json", columns=["sure"], scale=100)
     assert sample.labels.tolist() == [1, 0, 1, 0, 1, 0]
     assert sample.rows.probs[:, 1].tolist() == [(90 - k) / 100 for k in range(6)]

@@ -141,12 +141,10 @@ def test_ranks_of_vectors_by_hand():
     values, outcomes = vectors(4, members=6, rows=12)
     law, places = Members(values).met(outcomes)
     rows = Rows(law)
-    pool = pools(values, outcomes)
-    ranks = scipy.stats.rankdata(pool, axis=1)
+    ranks = scipy.stats.rankdata(pools(values, outcomes), axis=1)
     depth = ((7 - ranks) * (ranks - 1)).sum(axis=2)
     for lens, by in (("ranks:average", ranks.sum(axis=2)), ("ranks:band_depth", depth)):
-        view = show(rows, lens)
-        low, high = view.sample(places).labels.T
+        low, high = show(rows, lens).sample(places).labels.T
         assert low == pytest.approx((by < by[:, -1:]).mean(axis=1))
         assert high == pytest.approx((by <= by[:, -1:]).mean(axis=1))
 
@@ -176,10 +174,8 @@ def test_statistics_that_are_means_are_0_over_all_places(name):
     assert np.mean(found) == pytest.approx(0.0, abs=1e-9) if mean_0 else np.mean(found) > 0.0
     # Draws are from the same 27 values, as often as each is.
     drawn = caltest.test(Members(values), outcomes, name, n_resamples=5399, rng=0).null_distribution
-    steps = np.unique(np.round(found, 9))
-    for value in steps:
-        share = np.mean(np.abs(np.array(found) - value) < 1e-8)
-        low, high = binomial_limits(5399, share)
+    for value in np.unique(np.round(found, 9)):
+        low, high = binomial_limits(5399, np.mean(np.abs(np.array(found) - value) < 1e-8))
         assert low <= np.mean(np.abs(drawn - value) < 1e-8) <= high
 
 
@@ -389,8 +385,7 @@ def test_a_narrow_ensemble_is_further_off():
 
 def test_commas_in_brackets_are_part_of_a_name():
     values, truths = vectors(16)
-    names = ["beta[1,1]", "beta[1,2]", "u/v"]
-    named = Members(values, names=names)
+    named = Members(values, names=["beta[1,1]", "beta[1,2]", "u/v"])
     for lens, plain in (("pair:beta[1,1],beta[1,2]", "pair:0,1"), ("entry:u/v", "entry:2")):
         one = caltest.test(named, truths, "bias", lens=lens, n_resamples=99, rng=0)
         other = caltest.test(Members(values), truths, "bias", lens=plain, n_resamples=99, rng=0)

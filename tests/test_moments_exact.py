@@ -93,8 +93,7 @@ def test_linear_form_cumulants_with_impossible_classes():
     for t in (-4.0, -0.5, 0.0, 0.3, 0.9):
         expected = generator_by_enumeration(values, chances[possible], t)
         assert form.cumulant_generator(t) == pytest.approx(expected, rel=1e-10, abs=1e-12)
-    impossible = np.argmax(chances == 0)
-    assert form.value(outcomes[impossible]) == np.inf
+    assert form.value(outcomes[np.argmax(chances == 0)]) == np.inf
 
 
 # ------------------------------------------------------------------ the trace for many rows
@@ -120,8 +119,7 @@ def test_low_rank_and_probes(statistic, m, alpha, many_rows):
     exact, approximate = form.moments(), many_rows(form)
     assert exact.skewness_error == 0.0 < approximate.skewness_error < 0.05
     assert approximate.variance == exact.variance
-    difference = abs(approximate.skewness - exact.skewness)
-    assert difference <= 5 * approximate.skewness_error + 1e-6
+    assert abs(approximate.skewness - exact.skewness) <= 5 * approximate.skewness_error + 1e-6
 
 
 def test_low_rank_and_probes_with_a_matrix_kernel(many_rows):
@@ -184,8 +182,7 @@ def test_pvalues_of_a_sum_are_the_exact_tail(statistic, level):
     """Both sides and twice the smaller one; all 2^24 outcomes are counted."""
     probs = events(24)
     form = STATISTICS[statistic]().given(Rows(probs))
-    rng = np.random.default_rng(9)
-    drawn = (rng.random((4000, 24)) < probs[:, 1]).astype(int)
+    drawn = (np.random.default_rng(9).random((4000, 24)) < probs[:, 1]).astype(int)
     values = form.of_labels(drawn)
     for side, signed in (("greater", values), ("less", -values)):
         labels = drawn[nearest(signed, level)]
@@ -215,8 +212,7 @@ def many_draws():
 def test_pvalues_of_a_kernel_statistic_are_the_exact_tail(statistic, many_draws):
     """The share of the draws has a standard error of 1.4 % at .05, of 3.1 % at .01."""
     probs, drawn = many_draws
-    form = STATISTICS[statistic]().given(Rows(probs))
-    values = form.of_labels(drawn)
+    values = STATISTICS[statistic]().given(Rows(probs)).of_labels(drawn)
     for level, tolerance in ((0.05, 0.05), (0.01, 0.08)):
         result = caltest.test(probs, drawn[nearest(values, level)], statistic, null="moments")
         assert result.n_resamples is None

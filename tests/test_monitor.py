@@ -565,8 +565,7 @@ def test_dates_are_those_of_predictions_or_none():
     monitor.update(None, [1], ids=["b"], date="2026-06-01")
     days = monitor.update(None, [0], ids=["a"]).periods
     assert [(each.date, each.rows) for each in days] == [("2026-05-01", 2), ("2026-05-02", 2)]
-    state = caltest.Monitor().update([0.2, 0.7], [0, 1])
-    assert [each.date for each in state.periods] == [None]
+    assert [each.date for each in caltest.Monitor().update([0.2, 0.7], [0, 1]).periods] == [None]
 
 
 def test_the_first_and_the_latest_rows_of_a_group():

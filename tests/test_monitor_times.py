@@ -18,8 +18,7 @@ def followed(rng, n=600, factor=1.0, censored=1.0):
     """Draw predicted curves, and what was seen of times whose hazard is a multiple of the predicted."""
     rate, times = rng.uniform(0.3, 1.0, n), np.linspace(0.05, 4.0, 80)
     time, end = rng.exponential(1.0 / (factor * rate)), rng.exponential(censored, n) * (1.2 - rate)
-    law = Survival(np.exp(-np.outer(rate, times)), times)
-    return law, (np.minimum(time, end), time <= end)
+    return Survival(np.exp(-np.outer(rate, times)), times), (np.minimum(time, end), time <= end)
 
 
 CURVES, GRID = np.array([[0.7, 0.4, 0.0], [0.9, 0.5, 0.2], [0.6, 0.6, 0.1]]), np.array([1.0, 2.0, 3.0])
@@ -139,8 +138,7 @@ def test_limits_of_quantiles_that_outcomes_equal():
         every = [*state.evidence, *state.periods]
         missed += any(each.low > 0.0 or each.high < 0.0 for each in every)
     assert missed <= binom.ppf(0.999, 60, 0.1)
-    wrong = caltest.Monitor().update(law, RNG(0).exponential(3.0, 600) + 1.0).evidence[0]
-    assert wrong.high < 0.0
+    assert caltest.Monitor().update(law, RNG(0).exponential(3.0, 600) + 1.0).evidence[0].high < 0.0
 
 
 # ------------------------------------------------------------------ scores of a statistic
@@ -170,8 +168,7 @@ def test_scores_that_are_too_large_are_found():
     probs = rng.dirichlet(np.ones(4), 2000)
     true = probs**0.7
     labels = labels_from(true / true.sum(axis=1, keepdims=True), rng)
-    monitor = caltest.Monitor(statistic="brier")
-    state = monitor.update(probs, labels)
+    state = caltest.Monitor(statistic="brier").update(probs, labels)
     assert state.alarm
     assert state.worst.observed_since > state.worst.predicted_since
     assert "the score of a row (brier) is above its predicted median" in state.worst.event

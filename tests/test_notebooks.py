@@ -24,7 +24,7 @@ RESULTS = {
 }
 WITHOUT_PICTURE = {"line", "audit", "certificate", "estimate"}
 PICTURES = {
-    "reliability": "caltest.ReliabilityDisplay.from_predictions(digits.probs, digits.labels, rng=1);",
+    "reliability": "caltest.ReliabilityDisplay.from_predictions(digits.probs, digits.labels, rng=1);"
 }
 START = """%matplotlib inline
 import caltest

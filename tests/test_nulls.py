@@ -173,8 +173,7 @@ def test_monte_carlo_ranks_drawn_labels():
 
         result = caltest.test(P6, Y6, statistic, alternative=side, n_resamples=200, rng=3)
         draws = sign * result.null_distribution
-        reached = np.sum(draws >= sign * result.statistic - 1e-9)
-        assert result.pvalue == (1 + reached) / 201
+        assert result.pvalue == (1 + np.sum(draws >= sign * result.statistic - 1e-9)) / 201
 
 
 # ------------------------------------------------------------------ bounds
@@ -185,8 +184,7 @@ def test_bound_for_any_norms(p, q):
     """B_{p;q} = 2^{1+1/p−1/q} sup‖k‖_{p;q} of Lemma H.1, k = φ I, sup φ = 2."""
     m, probs = 3, np.tile([1.0, 0.0, 0.0], (200, 1))
     labels = np.arange(200) % 3
-    norm_of_identity = max(1.0, m ** (1 / q - 1 / p))
-    constant = 2 ** (1 + 1 / p - 1 / q) * 2.0 * norm_of_identity
+    constant = 2 ** (1 + 1 / p - 1 / q) * 2.0 * max(1.0, m ** (1 / q - 1 / p))
     result = caltest.test(probs, labels, UnbiasedSKCE(2.0 * Gaussian(1.0)), null=Bound(p, q))
     assert result.statistic > 0
     assert result.pvalue == pytest.approx(exp(-100 * result.statistic**2 / (2 * constant**2)), rel=1e-9)
@@ -351,8 +349,7 @@ def test_confident_and_right_is_calibrated(statistic, surprises, m):
     P(T ≥ t) is at least the probability of the observed labels, here above 0.9.
     """
     probs = confident(60, m, surprises)
-    result = caltest.test(probs, np.zeros(60, dtype=int), statistic, null="moments")
-    assert result.pvalue >= 0.9
+    assert caltest.test(probs, np.zeros(60, dtype=int), statistic, null="moments").pvalue >= 0.9
 
 
 @pytest.mark.level
@@ -361,8 +358,7 @@ def test_confident_and_right_is_calibrated(statistic, surprises, m):
 def test_moments_with_few_expected_surprises(statistic, surprises):
     """Rejections at .05 and .01 of confident calibrated models: at most twice the level."""
     probs = confident(60, 2, surprises)
-    rng = np.random.default_rng(0)
-    drawn = (rng.random((200, 60)) < probs[:, 1]).astype(int)
+    drawn = (np.random.default_rng(0).random((200, 60)) < probs[:, 1]).astype(int)
     found = np.array([caltest.test(probs, y, statistic, null="moments").pvalue for y in drawn])
     for level in (0.05, 0.01):
         assert np.mean(found <= level) <= binomial_limits(200, 2 * level)[1]

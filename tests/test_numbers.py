@@ -132,8 +132,7 @@ def test_a_variance_in_place_of_an_sd_is_noted(given, meant):
     for lens in (None, "interval:0.9"):
         found = caltest.test(wrong, outcomes, "spread" if lens is None else "citl", lens=lens, rng=0)
         assert [each for each in found.warnings if f"if these are {meant}" in each]
-    right = Normal(np.zeros(300), sd=sd)
-    assert not caltest.test(right, outcomes, "spread", rng=0).warnings
+    assert not caltest.test(Normal(np.zeros(300), sd=sd), outcomes, "spread", rng=0).warnings
 
 
 # ---------------------------------------------------------------------- the pit
@@ -571,8 +570,7 @@ def test_pictures_of_histograms_and_coverage():
 @pytest.mark.parametrize("lens", ["below:1", "interval:0.8"])
 def test_what_is_of_one_probability_looks_through_lenses_too(lens):
     law, outcomes = law_of("normal", 300), drawn(law_of("normal", 300), seed=4)
-    rows = Rows(law)
-    view = through(Sample(rows, outcomes), lens)[0]
+    view = through(Sample(Rows(law), outcomes), lens)[0]
     probs, labels = view.rows.probs[:, 1], view.labels
     found = caltest.miscalibration_bounds(law, outcomes, lens=lens, n_resamples=99, rng=0)
     assert "None" not in str(found)

@@ -88,8 +88,7 @@ def test_entropies_of_the_finding():
     """Of 10⁷ the asymptotic expansion of the entropy is right to 10⁻¹⁵."""
     mean = 1e7
     expected = 0.5 * np.log(2 * np.pi * np.e * mean) - 1 / (12 * mean) - 1 / (24 * mean**2)
-    found = Distribution(st.poisson([mean] * 3)).entropy()
-    assert found == pytest.approx([expected] * 3, abs=2e-9)
+    assert Distribution(st.poisson([mean] * 3)).entropy() == pytest.approx([expected] * 3, abs=2e-9)
     law = Distribution(st.poisson([1e5] * 2))
     assert caltest.estimate(law, [1e5, 1e5], "ecd") == pytest.approx(-0.5, abs=1e-3)
 
@@ -192,8 +191,7 @@ def test_the_crps_of_laws_with_atoms_and_gaps():
         for outcome in (0.0, 0.5, 3.0):
             below = quad(lambda z: cdf(z) ** 2, 0.0, outcome)[0]
             above = quad(lambda z: (1.0 - cdf(z)) ** 2, outcome, np.inf)[0]
-            found = rain.crps(np.full(6, outcome))[row]
-            assert found == pytest.approx(below + above, rel=2e-4)
+            assert rain.crps(np.full(6, outcome))[row] == pytest.approx(below + above, rel=2e-4)
     mixture = Ensemble(rng.normal(0.0, 50.0, (5, 3)), 0.01)
 
     class Mixed:

@@ -65,8 +65,7 @@ def test_scores_are_0_on_average(name, score):
         return
     if score == "ecd" and name == "normal":
         return  # half of the next
-    form = SCORES[score].given(Rows(law))
-    values = form.scores.function(drawn(law, 1, 4000))[..., 0]
+    values = SCORES[score].given(Rows(law)).scores.function(drawn(law, 1, 4000))[..., 0]
     z = values.mean(axis=0) / values.std(axis=0) * np.sqrt(len(values))
     assert np.mean(z**2) < 2.5
 
@@ -189,8 +188,7 @@ def test_rows_that_err_the_other_way_are_surprised_together():
     form = caltest.statistics.Omnibus().given(Rows(law)).components[3].form
     quantiles = np.repeat(np.random.default_rng(0).random(2000)[:, None], 40, axis=1)
     together = form.of_labels(form.comonotone().labels(quantiles)).var()
-    same = form.of_labels(law.quantile(quantiles)).var()
-    assert together > 50.0 * same
+    assert together > 50.0 * form.of_labels(law.quantile(quantiles)).var()
 
 
 @pytest.mark.level

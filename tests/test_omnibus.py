@@ -48,8 +48,7 @@ LABELS = np.array([[0, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 1]])  # values −2, 0,
 
 def test_by_hand():
     one = Component("one-sided", Known())
-    both = Component("two-sided", Known(variance=1.0), "two-sided")
-    form = Combined((one, both))
+    form = Combined((one, Component("two-sided", Known(variance=1.0), "two-sided")))
     assert form.names == ("one-sided", "two-sided")
     assert form.values(LABELS).tolist() == [[-2.0, -2.0], [0.0, 0.0], [2.0, 2.0]]
     expected = np.column_stack([-norm.logsf([-1.0, 0.0, 1.0]), -np.log(2.0 * norm.sf([2.0, 0.0, 2.0]))])
@@ -150,8 +149,7 @@ def test_moments_of_paths_with_steps(statistic, n):
 @pytest.mark.parametrize("m", [2, 3, 10])
 def test_evidence_is_the_logarithm_of_a_tail(m):
     """All parts on one scale: at .05, every part alone rejects .03 to .08 of what is drawn."""
-    probs = dirichlet(500, m, m, 1.0 / m)
-    predictions = Rows(probs)
+    predictions = Rows(dirichlet(500, m, m, 1.0 / m))
     form = Omnibus().given(predictions)
     found = form.evidence(form.values(predictions.sampler(1).draw(0, 1999)))
     shares = (found >= -np.log(0.05)).mean(axis=0)

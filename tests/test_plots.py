@@ -139,8 +139,7 @@ def test_isotonic_bands_cover_as_they_say():
 
 
 def test_bins_by_hand():
-    display = show(*SMALL, rng=0)
-    (panel,) = display.panels
+    (panel,) = show(*SMALL, rng=0).panels
     assert panel.predicted == pytest.approx([0.2, 0.9])
     assert panel.observed.tolist() == [0.5, 1.0]
     assert panel.counts.tolist() == [2, 2]
@@ -230,8 +229,7 @@ def test_default_lens_and_words():
     binary = show(*SMALL)
     assert binary.panels[0].predicted_label == "predicted probability that the label is class 1"
     frame = {"cat": probs[:, 0], "dog": probs[:, 1], "emu": probs[:, 2]}
-    pd = pytest.importorskip("pandas")
-    named = show(pd.DataFrame(frame), labels, lens="class:dog")
+    named = show(pytest.importorskip("pandas").DataFrame(frame), labels, lens="class:dog")
     assert named.panels[0].observed_label == "share in which the label is 'dog'"
     assert named.panels[0].title == "Class dog"
 
@@ -335,8 +333,7 @@ def test_given_axes():
 def test_given_axes_of_several_panels_are_labelled():
     import matplotlib.pyplot as plt
 
-    axes = plt.subplots(1, 2, layout="constrained")[1]
-    display = draw(show(*SMALL, lens="classwise", ax=axes))
+    display = draw(show(*SMALL, lens="classwise", ax=plt.subplots(1, 2, layout="constrained")[1]))
     labels = [f"share in which the label is class {k}" for k in (0, 1)]
     assert [ax.get_ylabel() for ax in display.axes_] == labels
     assert "predicted probability that the label is class 0" in texts(display)
@@ -397,16 +394,14 @@ def test_axes_hold_all_points_and_bars_nearly_all_rows(shape, curve):
 def test_bins_hold_equal_counts_and_fewer_rows_make_fewer():
     rng = np.random.default_rng(7)
     for rows, bins in ((30, 5), (200, 10), (5000, 15)):
-        probs = rng.random(rows)
-        panel = show(probs, rng.integers(0, 2, rows), rng=0).panels[0]
+        panel = show(rng.random(rows), rng.integers(0, 2, rows), rng=0).panels[0]
         assert len(panel.counts) == bins
         assert np.ptp(panel.counts) <= 1
 
 
 def test_the_legend_shows_what_is_drawn():
     """One score has a dot and bars, and no line."""
-    display = show([0.4] * 50, [0, 1] * 25, curve="corp", rng=0)
-    legend = display.ax_.get_legend()
+    legend = show([0.4] * 50, [0, 1] * 25, curve="corp", rng=0).ax_.get_legend()
     named = {each.get_label(): each for each in legend.legend_handles}
     assert named["point"].get_marker() == "o"
     assert "isotonic regression" not in named
@@ -418,8 +413,7 @@ def test_many_rows_make_few_marks():
     labels = rng.random(100_000) < probs
     for curve in ("binned", "corp"):
         display = show(probs, labels, curve=curve, confidence=0.9, n_resamples=19, rng=0)
-        drawn = sum(len(line.get_xdata()) for line in display.axes_[0].lines)
-        assert drawn < 2000
+        assert sum(len(line.get_xdata()) for line in display.axes_[0].lines) < 2000
 
 
 def test_matplotlib_waits():
@@ -461,5 +455,4 @@ def test_no_null_distribution():
 
 def test_predictions_objects_are_read_too():
     checked = sample(*SMALL)
-    display = show(checked.rows, checked.labels, rng=0)
-    assert display.panels[0].counts.tolist() == [2, 2]
+    assert show(checked.rows, checked.labels, rng=0).panels[0].counts.tolist() == [2, 2]

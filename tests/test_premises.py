@@ -106,8 +106,7 @@ RIGHT_MEMBERS = {
 def test_own_members_are_not_refused(name, seeds):
     for seed in seeds:
         members, outcomes = RIGHT_MEMBERS[name](np.random.default_rng(seed))
-        found = caltest.test(Members(members), np.ravel(outcomes), **FEW)
-        assert found.premises == ()
+        assert caltest.test(Members(members), np.ravel(outcomes), **FEW).premises == ()
 
 
 def test_members_shared_in_part_are_asked_about():
@@ -234,14 +233,12 @@ def test_groups_that_are_functions_of_the_outcome_are_left_out(name):
     assert all(view.inside for view in audit.views)
     assert "In doubt: Column" in str(audit)
     assert "function of the outcome" in audit.headline
-    alone = caltest.audit(p, y, groups={"sex": sex}, materiality=0.2, **FEW)
-    assert alone.verdict == "within"
+    assert caltest.audit(p, y, groups={"sex": sex}, materiality=0.2, **FEW).verdict == "within"
 
 
 def test_comparisons_leave_such_groups_out():
     _, p, y = binary(2, 600)
-    groups = {"died": y, "sex": np.arange(600) % 2}
-    found = caltest.compare({"a": p, "b": p**1.2}, y, groups=groups)
+    found = caltest.compare({"a": p, "b": p**1.2}, y, groups={"died": y, "sex": np.arange(600) % 2})
     assert any("'died' of groups is a function of the outcome" in note for note in found.warnings)
     assert not any("died" in str(each.group) for each in found.errors)
 

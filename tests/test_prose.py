@@ -72,8 +72,7 @@ _HIDDEN = re.compile(r"```.*?```|`[^`\n]*`|\{[a-z:]+\}|\]\([^)]*\)|^:::.*?$", re
 
 def of_page(text):
     """Return the prose of Markdown: nothing of code, of the targets of links, of directives."""
-    shown = _HIDDEN.sub(lambda found: "\n" * found[0].count("\n") or "·", text)
-    yield 1, shown
+    yield 1, _HIDDEN.sub(lambda found: "\n" * found[0].count("\n") or "·", text)
 
 
 def of_template(text):

@@ -54,8 +54,7 @@ def test_a_draw_that_is_not_a_number_counts_for_the_null():
 def test_never_zero_never_above_one(draws, observed, side):
     values = np.array(draws, dtype=float)
     count = pvalues.count(values, observed, side)
-    p = pvalues.pvalue(count, len(values), side)
-    assert 0.0 < p <= 1.0
+    assert 0.0 < pvalues.pvalue(count, len(values), side) <= 1.0
     low, high = pvalues.interval(count, len(values), side)
     share = min(1.0, (2 if side == "two-sided" else 1) * count / len(values))
     assert 0.0 <= low <= share + 1e-12

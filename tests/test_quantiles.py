@@ -96,8 +96,7 @@ def test_an_audit_names_the_stated_quantile_that_outliers_pass():
 
 def test_lenses_are_of_stated_levels_and_of_outcomes_that_equal_no_quantile():
     law, y = forecasts("normal", 0)
-    found = caltest.test(law, y, "citl", lens="quantile:0.5", n_resamples=19, rng=0)
-    assert found.n_classes == 2
+    assert caltest.test(law, y, "citl", lens="quantile:0.5", n_resamples=19, rng=0).n_classes == 2
     view = caltest.lenses.find_lens("interval:0.9").show(Rows(law))
     inside = (y >= law.values[:, 3 - 1]) & (y <= law.values[:, -3])
     assert view.outcomes(law.outcomes(y)[None])[0].tolist() == inside.astype(int).tolist()

@@ -83,8 +83,7 @@ def test_numbers_of_the_paper_are_those_of_the_record(number, file, expression, 
 def test_numbers_of_the_paper_are_marked():
     marked = re.sub(r"[\d.]+%?<!-- .*? -->", "", PAPER.split("\n# Summary")[1])
     told = re.findall(r"(?<![\w@/])\d[\d .]*%?", re.sub(r"\[@.*?\]|\(.*?\)", "", marked))
-    of_examples = {"30%", "5%", "999", "1 000"}
-    assert {each.strip(" .") for each in told} <= of_examples
+    assert {each.strip(" .") for each in told} <= {"30%", "5%", "999", "1 000"}
 
 
 def test_the_paper_has_the_sections_that_are_required():

@@ -52,8 +52,7 @@ def test_the_remedy_that_was_planted_is_chosen(labels, name):
 
 
 def test_an_error_of_one_group_is_mended_there():
-    labels = of_logit(LOGIT + 1.0 * GROUP)
-    best = chosen(tried(sample(P, labels), places=np.flatnonzero(GROUP)))
+    best = chosen(tried(sample(P, of_logit(LOGIT + 1.0 * GROUP)), places=np.flatnonzero(GROUP)))
     assert (best.name, best.in_group) == ("shift", True)
     assert best.before < -0.15
     assert abs(best.after) < 0.03
@@ -91,8 +90,7 @@ def test_promised_gains_are_those_on_fresh_rows():
 def test_the_named_group_is_mended_alone_if_all_rows_cannot_mend_it():
     """Of three groups one is wrong: a shift of all rows halves its error, and harms the others."""
     group = np.arange(len(LOGIT)) % 3 == 0
-    sample_ = sample(P, of_logit(LOGIT - 0.9 * group))
-    found = tried(sample_, places=np.flatnonzero(group))
+    found = tried(sample(P, of_logit(LOGIT - 0.9 * group)), places=np.flatnonzero(group))
     everywhere = next(each for each in found if each.name == "shift" and not each.in_group)
     assert everywhere.clear
     assert everywhere.leaves
@@ -113,8 +111,7 @@ def test_exchanged_columns_of_a_group_are_seen(classes):
     audit = caltest.audit(stated, labels, groups={"site": site.astype(str)}, n_resamples=199, rng=0)
     advice = " ".join(str(audit).split())
     assert "ook at the order of the classes for that group alone: columns seem to be exch" in advice
-    right = tried(sample(probs, labels))
-    assert not any(each.chosen for each in right)
+    assert not any(each.chosen for each in tried(sample(probs, labels)))
 
 
 def test_rows_of_a_cluster_stay_in_one_fold():
@@ -140,15 +137,13 @@ def test_what_chance_alone_makes_of_tenths():
     """Of a calibrated model the error of tenths is chance; of rows that are there twice, √2 times."""
     off, by_chance = [], []
     for rows in np.split(np.arange(8000), 10):
-        labels = (U[rows] < P[rows]).astype(int)
-        first = tried(sample(P[rows], labels))[0]
+        first = tried(sample(P[rows], (U[rows] < P[rows]).astype(int)))[0]
         off.append(first.off_before)
         by_chance.append(first.off_chance)
     variance = np.sort(P * (1.0 - P)).mean() / 80.0  # of a tenth of 800 rows, about
     assert np.mean(by_chance) == pytest.approx((2.0 / np.pi * variance) ** 0.5, rel=0.05)
     assert np.mean(off) == pytest.approx(np.mean(by_chance), rel=0.2)
     twice = np.repeat(rows, 2)
-    doubled = sample(P[twice], (U[twice] < P[twice]).astype(int), clusters=twice)
-    many = tried(doubled)[0].off_chance
+    many = tried(sample(P[twice], (U[twice] < P[twice]).astype(int), clusters=twice))[0].off_chance
     alone = tried(sample(P[twice], (U[twice] < P[twice]).astype(int)))[0].off_chance
     assert many == pytest.approx(2.0**0.5 * alone, rel=0.02)

@@ -330,8 +330,7 @@ def test_predictions_that_are_nearly_all_alike_are_drawn_by_rank():
 
 def test_the_cumulative_difference_is_drawn_only_where_no_interval_tells():
     audit = audits.slope(bend=0.001)
-    view = audits.path(audit.views[0], 0.02)
-    figure = first_screen(replace(audit, views=(view,))).figure
+    figure = first_screen(replace(audit, views=(audits.path(audit.views[0], 0.02),))).figure
     assert figure.title == "Predicted too often."
     assert any(mark.kind == "band" for mark in figure.drawings[0].marks)
     told = audits.slope()
@@ -393,8 +392,7 @@ def test_what_is_said_follows_the_audit(changes, sentence):
 
 
 def test_every_exact_stands_beside_what_it_assumes():
-    page = report.to_html(audits.audit())
-    article, rest = page.split("</article>")
+    article, rest = report.to_html(audits.audit()).split("</article>")
     assert "Assumes independent rows and labels that were not used to fit the model" in article
     for section in rest.split("<section")[1:]:
         if "exact" in section.lower():
@@ -431,16 +429,14 @@ def test_intervals_are_rounded_outwards_and_no_zero_has_a_sign():
     row = summarise(replace(made, views=(view,), checks=(check,), rests=())).checks[0]
     assert (row.value, row.expected) == ("0", "0 to 0.03167")
     for audit in (made, audits.slope(), audits.rare(), audits.binary(0.0)):
-        text = Page(report.to_html(audit)).text("main")
-        assert not re.search(r"[−-]0(\.0+)?(?![\d.,])", text)
+        assert not re.search(r"[−-]0(\.0+)?(?![\d.,])", Page(report.to_html(audit)).text("main"))
 
 
 def test_rests_tell_what_a_group_explains():
     made = summarise(audits.binary())
     assert len(made.rests) == 12
     assert made.rests[0].of.found
-    text = Page(report.to_html(audits.binary())).text()
-    assert "Larger groups without the smaller ones" in text
+    assert "Larger groups without the smaller ones" in Page(report.to_html(audits.binary())).text()
     assert "Larger groups without" not in Page(report.to_html(audits.slope())).text()
 
 
@@ -451,8 +447,7 @@ def test_bounds_that_were_not_sought_are_not_called_unshown():
     page = Page(report.to_html(without)).text()
     assert page.count("not computed") == 1
     assert "Some predictions, at least, points" not in page
-    other = replace(unsought, lens="top_label")
-    some = replace(audit, views=(audit.views[0], other))
+    some = replace(audit, views=(audit.views[0], replace(unsought, lens="top_label")))
     assert summarise(some).views[1].at_least == "–"
     page = Page(report.to_html(some)).text()
     assert page.count("“–”: not computed.") == 1
@@ -552,8 +547,7 @@ def test_the_report_of_a_real_audit_is_the_same_for_every_number_of_workers(foun
 def hostile():
     audit = audits.audit(audits.HOSTILE, audits.HOSTILE[::-1])
     name = audits.HOSTILE[0]
-    group = audits.group(("<b>column</b> | `x`", name))
-    view = replace(audit.views[0], group=group)
+    view = replace(audit.views[0], group=audits.group(("<b>column</b> | `x`", name)))
     checks = [
         replace(check, view=view, statistic="f<i>\x00") if check.view is audit.views[0] else check
         for check in audit.checks
@@ -597,8 +591,7 @@ def test_hostile_names_stay_text_in_html(hostile):
 @pytest.mark.slow
 def test_hostile_groups_and_events_stay_text():
     for name in audits.HOSTILE:
-        audit = audits.binary(columns=(name, f"{name}2"), event=name)
-        text = report.to_html(audit)
+        text = report.to_html(audits.binary(columns=(name, f"{name}2"), event=name))
         page = Page(text)
         assert page.count("script") == 1
         assert page.count("b") == page.count("img") == 0
@@ -611,8 +604,7 @@ def test_hostile_names_stay_in_their_cell_in_markdown(hostile):
     lines = text.split("\n")
     assert lines[0] == "## ◆ Error found: a\\\\n\\# b"
     tables = [line for line in lines if line.startswith("|")]
-    widths = [len(re.findall(r"(?<!\\)\|", line)) - 1 for line in tables]
-    assert set(widths) == {2, 7}
+    assert {len(re.findall(r"(?<!\\)\|", line)) - 1 for line in tables} == {2, 7}
     prose = re.sub(r"(?ms)^(`{3,})\w*\n.*?^\1$", "", text)
     prose = re.sub(r"(`+).+?\1", "", prose)
     assert not re.search(r"(?<!\\)<(?!/?(details|summary)>)", prose)

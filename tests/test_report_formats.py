@@ -51,8 +51,7 @@ def test_schema_describes_real_audits(found, impossible, tolerant):
     made = (audits.binary(0.0), audits.slope(materiality=0.05), audits.rare(materiality_ratio=1.2))
     cumulative = audits.slope()
     view = audits.path(cumulative.views[0], 0.02)
-    check_of = replace(cumulative.checks[0], view=view)
-    drawn = replace(cumulative, views=(view,), checks=(check_of,))
+    drawn = replace(cumulative, views=(view,), checks=(replace(cumulative.checks[0], view=view),))
     for audit in (found, impossible, tolerant, drawn, *made):
         data = json.loads(report.to_json(audit), parse_constant=pytest.fail)
         check.validate(data)

@@ -20,8 +20,7 @@ pytestmark = pytest.mark.usefixtures("pictures")
 @pytest.fixture(scope="module")
 def compared():
     """Two models, of which one is too high, and has a name that is no HTML."""
-    models = {"old": PROBS, "<b>new</b>": np.minimum(PROBS + 0.1, 1.0)}
-    return caltest.compare(models, LABELS)
+    return caltest.compare({"old": PROBS, "<b>new</b>": np.minimum(PROBS + 0.1, 1.0)}, LABELS)
 
 
 @pytest.mark.slow

@@ -52,8 +52,7 @@ def test_what_is_approximate_says_about():
 
 
 def test_summary_of_a_bound_through_a_lens():
-    kernel = Exponential(0.5)
-    result = caltest.test(P6, Y6, LinearSKCE(kernel), null="bound", lens="top_label")
+    result = caltest.test(P6, Y6, LinearSKCE(Exponential(0.5)), null="bound", lens="top_label")
     lines = result.summary().splitlines()
     assert "  data       6 predictions, lens top_label" in lines
     (null,) = [line for line in lines if line.startswith("  null")]
@@ -81,8 +80,7 @@ def test_summary_says_which_side(side, words):
 
 
 def test_summary_prints_every_warning_within_the_page():
-    noted = replace(RESULT, warnings=("One thing. " * 20, "Another."))
-    text = noted.summary()
+    text = replace(RESULT, warnings=("One thing. " * 20, "Another.")).summary()
     assert text.count("Note: ") == 2
     assert max(map(len, text.splitlines())) <= 96
 
@@ -141,8 +139,7 @@ def test_the_seed_repeats_the_numbers():
 
 
 def test_pickles():
-    again = pickle.loads(pickle.dumps(RESULT))
-    assert again.to_dict(draws=True) == RESULT.to_dict(draws=True)
+    assert pickle.loads(pickle.dumps(RESULT)).to_dict(draws=True) == RESULT.to_dict(draws=True)
 
 
 # ------------------------------------------------------------------ of all results

@@ -177,8 +177,7 @@ def test_files(tmp_path):
     expected = caltest.test(probs, labels, rounding=0.05, lens="class:1", rng=0, n_resamples=99).pvalue
     found = caltest.files.scan(table)
     assert caltest.test(found, rounding=0.05, lens="class:1", rng=0, n_resamples=99).pvalue == expected
-    read = caltest.files.read(arrays, rounding=0.05)
-    assert read.rows.stated == pytest.approx(probs)
+    assert caltest.files.read(arrays, rounding=0.05).rows.stated == pytest.approx(probs)
     options = ["--seed", "0", "--resamples", "99", "--json", "--jobs", "1", "--rounding", "0.05"]
     for file in (table, arrays):
         run = command("test", file, "--lens", "class:1", *options)

@@ -103,5 +103,4 @@ def test_seeds_of_every_kind():
 
 
 def test_keys_span_a_grid():
-    numbers = {generator(0, i, j).random() for i in range(20) for j in range(20)}
-    assert len(numbers) == 400
+    assert len({generator(0, i, j).random() for i in range(20) for j in range(20)}) == 400

@@ -42,8 +42,7 @@ def test_the_definition(side, kind):
     }[kind]
     labels = rng.integers(0, 2, (70, 700))
     intervals = dyadic(scores)
-    form = Scan(side).given(Rows(two_columns(scores)))
-    found = form.of_labels(labels)
+    found = Scan(side).given(Rows(two_columns(scores))).of_labels(labels)
     expected = [by_hand(scores, row, intervals, side) for row in labels]
     assert found == pytest.approx(np.array(expected), rel=1e-12)
 

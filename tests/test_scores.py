@@ -73,8 +73,7 @@ def test_a_wrong_label_of_a_saturated_model_counts(statistic):
 
 
 def test_uniform_rows_tell_nothing_of_the_brier_score():
-    probs = np.full((7, 3), 1 / 3)
-    result = caltest.test(probs, [0] * 7, "spiegelhalter", rng=0)
+    result = caltest.test(np.full((7, 3), 1 / 3), [0] * 7, "spiegelhalter", rng=0)
     assert (result.statistic, result.pvalue) == (0.0, 1.0)
 
 

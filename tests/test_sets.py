@@ -119,15 +119,12 @@ def test_intervals_have_ends_that_may_be_infinite() -> None:
     one, other = (audit(Sets(each, 0.9), y) for each in (both, both[:, :, None]))
     assert one.views == other.views
     assert one.set_sizes.empty is None
-    widths = [view.group.value for view in one.described]
-    assert widths[-1].endswith("to inf")
-    touched = audit(Sets(lower=y, upper=y, level=0.9), y)
-    assert touched.views[0].observed == 1.0
+    assert [view.group.value for view in one.described][-1].endswith("to inf")
+    assert audit(Sets(lower=y, upper=y, level=0.9), y).views[0].observed == 1.0
 
 
 def test_levels_may_differ() -> None:
-    levels = np.where(np.arange(600) < 300, 0.8, 0.95)
-    found = audit(Sets(MEMBERS, levels))
+    found = audit(Sets(MEMBERS, np.where(np.arange(600) < 300, 0.8, 0.95)))
     assert found.views[0].predicted == pytest.approx(0.875)
 
 
@@ -240,8 +237,7 @@ def test_files_state_sets(how: str, suffix: str, tmp_path, monkeypatch) -> None:
     table = table.assign(each=LEVEL, label=NAMES[LABELS], age=np.arange(600) % 70, region=LABELS % 2)
     table.to_csv("sets.csv", index=False) if suffix == "csv" else table.to_parquet("sets.parquet")
     more = ["--group", "region", "--seed", "1", "--resamples", "99", "--json", "-"]
-    run = command("audit", f"sets.{suffix}", *HOW[how], *more)
-    found = json.loads(run.stdout)
+    found = json.loads(command("audit", f"sets.{suffix}", *HOW[how], *more).stdout)
     assert found["views"][0]["observed"] == COVERED.mean()
     columns = {each["group"]["conditions"][0]["column"] for each in found["described"]}
     claimed = {"set size"} if how == "claims" else set()

@@ -168,13 +168,11 @@ def test_reports_show_slices_and_features():
     for text in (page, caltest.report.to_markdown(audit)):
         assert "So judge slices by a limit, not by p." in one_line(text)
         assert "tenure over" not in text.split("Reproduce this")[0]
-    cases = caltest.report.to_junit(audit)
-    assert cases.count("slice by features") == 1
+    assert caltest.report.to_junit(audit).count("slice by features") == 1
 
 
 def test_a_search_that_found_nothing_is_told():
-    page = one_line(caltest.report.to_html(searched()))
-    assert "16,090 slices searched; none was found." in page
+    assert "16,090 slices searched; none was found." in one_line(caltest.report.to_html(searched()))
 
 
 def test_pictures_of_slices_are_drawn():

@@ -245,8 +245,7 @@ def test_a_mapped_array_is_sent_as_a_name(rows, tmp_path):
     np.save(tmp_path / "probs.npy", rows[0])
     mapped = np.load(tmp_path / "probs.npy", mmap_mode="r")
     for some in (mapped, mapped[1000:], mapped[::3, 1:]):
-        source = scan_arrays(some, rows[1][: len(some)].astype(np.uint8))
-        packed = pickle.dumps(source)
+        packed = pickle.dumps(scan_arrays(some, rows[1][: len(some)].astype(np.uint8)))
         assert len(packed) < len(some) + 2000
         assert np.array_equal(pickle.loads(packed).probs, some)
 

@@ -134,8 +134,7 @@ def test_what_leads_is_beyond_and_advised(case):
     assert re.search(step, advised)
     assert audit.fails() == (verdict in ("material", "likely", "found"))
     for said in (str(audit), report.to_markdown(audit), report.to_html(audit)):
-        text = " ".join(html.unescape(re.sub(r"<[^>]+>|\\", "", said)).split())
-        assert audit.headline in text
+        assert audit.headline in " ".join(html.unescape(re.sub(r"<[^>]+>|\\", "", said)).split())
 
 
 # ------------------------------------------------------------------ one story of every kind

@@ -328,8 +328,7 @@ def test_exchangeable_p_values():
 def test_events_are_at_least_as_sure_as_a_poisson_number():
     """One event where five were expected: signs of one large residual say nothing right."""
     law = Survival(np.exp(-np.outer(np.full(100, 0.05), TIMES)), TIMES)
-    time = np.full(100, 1.0)
-    found = caltest.test(law, (time, np.arange(100) < 1), "events", rng=0)
+    found = caltest.test(law, (np.full(100, 1.0), np.arange(100) < 1), "events", rng=0)
     assert found.pvalue >= 2 * stats.poisson.cdf(1, 5.0) - 1e-9
 
 
@@ -509,8 +508,7 @@ def test_gnd_keeps_its_level_and_its_chi_square_law_with_many_rows():
 @pytest.mark.slow
 def test_an_audit_finds_the_group_and_counts_its_events():
     predicted, time, event, _, _x = cohort(8, 1500)
-    rng = np.random.default_rng(0)
-    sex = rng.choice(["F", "M"], 1500)
+    sex = np.random.default_rng(0).choice(["F", "M"], 1500)
     faster = np.where(sex == "F", time / 2.0, time)  # limits and times of half the length
     audit = caltest.audit(
         Survival(predicted, TIMES), (faster, event), groups={"sex": sex}, lenses="until:1", rng=0,
@@ -777,8 +775,7 @@ def test_columns_are_read_with_the_notes_of_other_audits():
         Survival(predicted, TIMES), (time, event), groups={"x": x, "died": event}, lenses="until:1",
         rng=0, n_resamples=199,
     )  # fmt: skip
-    text = " ".join(audit.warnings)
-    assert "'x' has 300 different numbers, and was cut" in text
+    assert "'x' has 300 different numbers, and was cut" in " ".join(audit.warnings)
     assert "'died' of groups is a function of whether the event was seen" in audit.premises[0].seen
 
 
@@ -806,8 +803,7 @@ def test_weights_and_clusters():
     copied = caltest.test(twice, both, "event_slope", clusters=codes, rng=0)
     assert np.isclose(alone.statistic, copied.statistic, rtol=0.02)
     assert abs(alone.pvalue - copied.pvalue) < 0.1
-    default = caltest.test(twice, both, clusters=codes, rng=0, n_resamples=199)
-    assert default.pvalue > 0.01
+    assert caltest.test(twice, both, clusters=codes, rng=0, n_resamples=199).pvalue > 0.01
     weighted = caltest.test(law, (time, event), weights=np.arange(1, 301), rng=0, n_resamples=199)
     assert weighted.pvalue > 0.01
     some = np.r_[np.zeros(50), np.full(250, 2.0)]
@@ -1124,8 +1120,7 @@ def test_a_horizon_is_a_stated_time_but_for_rounding():
     times, time = np.arange(1, 11) * 0.1, rng.exponential(2.0, 400)  # 0.1 * 3 > 0.3
     seen = np.minimum(time, 1.0), time <= 1.0
     curves = np.exp(-0.5 * np.tile(times, (400, 1)))
-    law = Survival(curves, times, interpolation="step")
-    assert law.risk(0.3)[0] == 1.0 - curves[0, 2]
+    assert Survival(curves, times, interpolation="step").risk(0.3)[0] == 1.0 - curves[0, 2]
     risk = Survival(risk=1.0 - curves[:, 2], times=0.1 * 3)
     (view,) = caltest.audit(risk, seen, lenses="until:0.3", n_resamples=199).views
     assert view.predicted == pytest.approx(1.0 - curves[0, 2])
@@ -1145,8 +1140,7 @@ def test_how_groups_are_looked_at_is_that_of_all_rows():
     seen = np.minimum(time, limit), time <= limit
     audit = caltest.audit(law, seen, groups={"fast": group == 0}, lenses="until:0.6", n_resamples=199)
     assert all(view.events.expected is not None for view in audit.views)
-    fast = next(check for check in audit.checks if str(check.view.group) == "fast = True")
-    assert fast.found
+    assert next(check for check in audit.checks if str(check.view.group) == "fast = True").found
 
 
 def test_strata_of_which_nothing_was_expected_have_no_ratio():
@@ -1222,8 +1216,7 @@ def two_that_end(seed, n=2000):
     group = rng.permutation(np.repeat(["a", "b", "c"], [n // 4, n // 4, n - 2 * (n // 4)]))
     power = np.select([group == "a", group == "b"], [3.0, 0.4], 1.0)  # late events, early ones
     time = 46.0 * (rng.exponential(1.0, n)) ** (1.0 / power)  # of all groups 63% come by 46
-    last = np.select([group == "a", group == "b"], [14.0, 40.0], 80.0)
-    limit = last * rng.uniform(0.3, 1.0, n)
+    limit = np.select([group == "a", group == "b"], [14.0, 40.0], 80.0) * rng.uniform(0.3, 1.0, n)
     law = Survival(risk=np.full(n, 1.0 - np.exp(-1.0)), times=46.0)
     return law, (np.minimum(time, limit), time <= limit), {"g": group}
 
@@ -1267,10 +1260,8 @@ def test_of_weighted_rows_too_larger_groups_allow_for_rows_that_nobody_followed(
 
 def test_no_pvalue_lies_outside_its_own_interval():
     law, seen, groups = followed_for_a_while(3, 400)
-    few = Survival(law.given["curves"][:, [5, 11]], [12.0, 24.0])
-    for each in (law, few):
-        audit = caltest.audit(each, seen, groups=groups, n_resamples=159, rng=0)
-        for check in audit.checks:
+    for each in (law, Survival(law.given["curves"][:, [5, 11]], [12.0, 24.0])):
+        for check in caltest.audit(each, seen, groups=groups, n_resamples=159, rng=0).checks:
             low, high = check.pvalue_interval
             assert low <= check.pvalue <= high, (check.view.key, check.statistic)
 

@@ -48,8 +48,7 @@ def test_they_are(name, side):
 @pytest.mark.parametrize("tolerance", [0.0, 0.1, 0.35, 0.999])
 def test_the_shifted_model(side, tolerance):
     scores = np.array([0.0, 1e-20, 0.05, 0.5, 0.9, 1.0])
-    predictions = Rows(np.column_stack([1.0 - scores, scores]))
-    probs = shifted(predictions, side, tolerance).probs
+    probs = shifted(Rows(np.column_stack([1.0 - scores, scores])), side, tolerance).probs
     sign = -1.0 if side == "over" else 1.0
     assert probs[:, 1] == pytest.approx(np.clip(scores + sign * tolerance, 0.0, 1.0), abs=1e-15)
     assert probs.sum(axis=1) == pytest.approx(np.ones(6), abs=1e-15)
@@ -74,8 +73,7 @@ def test_no_model_within_the_tolerance_is_rejected_too_often(name, side):
     exact = np.array([chances[values >= value - 1e-9].sum() for value in values])
     low = np.clip(scores - tolerance, 0, 1) if side == "over" else np.zeros(9)
     high = np.ones(9) if side == "over" else np.clip(scores + tolerance, 0, 1)
-    truths = [low, high, *(low + (high - low) * rng.beta(0.4, 0.4, 9) for _ in range(200))]
-    for truth in truths:
+    for truth in [low, high, *(low + (high - low) * rng.beta(0.4, 0.4, 9) for _ in range(200))]:
         _, likely = every_outcome(two_columns(truth))
         for level in (0.01, 0.05, 0.2, 0.5):
             assert likely[exact <= level].sum() <= level + 1e-12
@@ -224,11 +222,7 @@ def test_the_words_say_what_was_tested():
 
 
 @pytest.mark.parametrize(
-    ("lens", "words"),
-    [
-        ("class:2", "the label is class 2"),
-        ("top:2", "the label is among the top 2"),
-    ],
+    ("lens", "words"), [("class:2", "the label is class 2"), ("top:2", "the label is among the top 2")]
 )
 def test_the_event_is_that_of_the_lens(lens, words):
     result = caltest.test(P6, Y6, lens=lens, tolerance=0.01, n_resamples=9, rng=0)

@@ -39,8 +39,7 @@ def test_by_hand():
 
 @pytest.mark.parametrize("kernel", [name for name in kernels_for(3) if "matrix" not in name])
 def test_by_definition_if_all_rows_are_locations(kernel):
-    found = kernels_for(3)[kernel].fitted(P6)
-    expected = naive(P6, Y6, found, P6)
+    expected = naive(P6, Y6, kernels_for(3)[kernel].fitted(P6), P6)
     assert caltest.estimate(P6, Y6, UCME(kernels_for(3)[kernel])) == pytest.approx(expected)
 
 

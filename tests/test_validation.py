@@ -5,17 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import ROOT, of_source, rows_of
+from pages import of_source, rows_of
 
-pytestmark = [
-    of_source,
-    pytest.mark.usefixtures("pictures"),
-]
-
-
-@pytest.fixture(autouse=True)
-def _from_the_root(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
+pytestmark = [of_source, pytest.mark.usefixtures("pictures", "from_the_root")]
 
 
 @pytest.fixture

@@ -280,8 +280,7 @@ def test_conditional_kernel_errors_are_as_the_page_says():
 def test_risks_of_estimators_are_as_the_page_says():
     said("densities that underflow give no number and are left out (13.7)")
     said("(6.13 is ours at a penalty of 0.001)")
-    rows = rows_of("estimation_densenet40")
-    for row in rows:
+    for row in rows_of("estimation_densenet40"):
         ours, theirs = float(row["root_risk_100"]), float(row["published"])
         if (row["lens"], row["function"]) == ("top_label", "kernel_density"):
             assert theirs == 13.7
@@ -443,8 +442,7 @@ def test_power_with_clusters_is_as_the_page_says():
 
 
 def test_few_clusters_are_as_the_page_says():
-    rows = rows_of("rare_clusters_summary")
-    assert [row for row in rows if row["verdict"] == "above"] == []
+    assert [row for row in rows_of("rare_clusters_summary") if row["verdict"] == "above"] == []
     for row in rows_of("rare_clusters_audits"):
         assert all(is_level(row, f"p<={level}", level) for level in (0.01, 0.05, 0.1))
         assert share(row, "all hold") >= 0.95
@@ -471,8 +469,7 @@ def test_copies_are_as_the_pages_say():
 
 
 def test_weights_are_as_the_pages_say():
-    rows = rows_of("weights_summary")
-    assert [row for row in rows if row["verdict"] == "above"] == []
+    assert [row for row in rows_of("weights_summary") if row["verdict"] == "above"] == []
     said("ten designs, all statistics with the exact null")
     assert len({row["design"] for row in rows_of("weights")}) == 10
     intervals = rows_of("weights_intervals")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pages import ROOT, of_source, rows_of
 
-pytestmark = of_source
+pytestmark = [of_source, pytest.mark.usefixtures("from_the_root")]
 PAGES = [
     *(path for path in (ROOT / "docs").rglob("*.md") if not {"generated", "gallery"} & set(path.parts)),
     *(ROOT / ".github").glob("*.md"),
@@ -16,11 +16,6 @@ PAGES = [
 ]
 NOT_OF_STUDIES = ("benchmarks", "loops.csv", "runs.csv", "commands.csv")
 BENCHMARKS = "python -m validation.benchmarks"  # has a registry and tests of its own
-
-
-@pytest.fixture(autouse=True)
-def _from_the_root(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
 
 
 # ------------------------------------------------------------------ printed commands

@@ -39,8 +39,7 @@ def of_pairs():
     """Class 0 is right in one half of the rows; in the other hardly any is stated, and a tenth true."""
     half = np.arange(2000) % 2
     stated = replaced(three(0.1, 2000), np.where(half == 0, 0.001, 0.1))
-    true = replaced(stated, 0.1)
-    return stated, true, {"lenses": "classwise", "groups": {"half": half}}
+    return stated, replaced(stated, 0.1), {"lenses": "classwise", "groups": {"half": half}}
 
 
 #: Stated and true probabilities, where a mean is off by more than the limit of 6 points, and options.
@@ -106,8 +105,7 @@ def test_caps_are_no_excuse(monkeypatch):
     labels[:60] = np.where(labels[:60] == 0, 1, labels[:60])  # class 0 hardly comes in the first
     groups = {"g": np.repeat(np.arange(12), 60)}
     options = {"groups": groups, "materiality": 0.25, "rng": 0, "n_resamples": 99}
-    whole = caltest.audit(probs, labels, **options)
-    assert whole.skipped == ()
+    assert caltest.audit(probs, labels, **options).skipped == ()
     monkeypatch.setattr("caltest.auditing.plan.MOST_WORK", 1.0)
     capped = caltest.audit(probs, labels, **options)
     assert capped.story.dropped

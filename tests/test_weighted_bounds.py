@@ -211,8 +211,7 @@ def missed(design, seed, level):
 @pytest.mark.parametrize("design", [hundred, few_heavy, hidden, survey, rare_clusters])
 @pytest.mark.parametrize("count", [25, pytest.param(400, marks=pytest.mark.level)])
 def test_intervals_miss_no_more_often_than_said(design, count):
-    found = sum(missed(design, seed, 0.02) for seed in range(count))
-    assert found <= binom.ppf(0.999, count, 0.04)
+    assert sum(missed(design, seed, 0.02) for seed in range(count)) <= binom.ppf(0.999, count, 0.04)
 
 
 @pytest.mark.slow

@@ -126,8 +126,7 @@ def test_pairs_by_hand():
 
 def test_bins_of_equal_mass_hold_equal_weight():
     rows = Rows(np.column_stack([1 - P, P]), weights=WEIGHTS)
-    cells = binning.EqualMass(4).cells(rows)
-    shares = np.bincount(cells, WEIGHTS) / WEIGHTS.sum()
+    shares = np.bincount(binning.EqualMass(4).cells(rows), WEIGHTS) / WEIGHTS.sum()
     assert np.abs(shares - 0.25).max() < 0.5 * WEIGHTS.max() / WEIGHTS.sum() + 1e-12
     alike = Rows(rows.probs, weights=np.full(60, 3.0))
     assert (binning.EqualMass(7).cells(alike) == binning.EqualMass(7).cells(Rows(rows.probs))).all()
@@ -432,8 +431,7 @@ def test_one_that_says_so_is_exact(name):
 
 def test_impossible_labels_are_named_by_their_places():
     p = np.array([0.5, 0.5, 0.0, 0.4])
-    weights = [0, 1, 2, 1]
-    result = caltest.test(p, [0, 1, 1, 0], "ecd", weights=weights, n_resamples=9, rng=0)
+    result = caltest.test(p, [0, 1, 1, 0], "ecd", weights=[0, 1, 2, 1], n_resamples=9, rng=0)
     assert any("counting from 0: 2" in note for note in result.warnings)
     result = caltest.test(p, [0, 1, 1, 0], "ecd", weights=[1, 1, 0, 2], n_resamples=9, rng=0)
     assert np.isfinite(result.statistic)
@@ -594,8 +592,7 @@ def test_monotone_statistics_stay_so(statistic, side):
 @pytest.mark.parametrize("curve", ["binned", "corp"])
 def test_reliability_of_rows_that_count(curve):
     rule = {"binning": binning.EqualWidth(4)} if curve == "binned" else {}
-    display = show(P, Y, curve=curve, weights=WEIGHTS, n_resamples=199, rng=0, **rule)
-    (panel,) = display.panels
+    (panel,) = show(P, Y, curve=curve, weights=WEIGHTS, n_resamples=199, rng=0, **rule).panels
     if curve == "binned":
         table = caltest.bin_table(P, Y, bins=4, weights=WEIGHTS).dropna().iloc[:-1]
         assert panel.observed == pytest.approx(table["frequency"].to_numpy())
@@ -649,8 +646,7 @@ def test_audits_and_comparisons_of_weights_that_differ_without_end():
         found = caltest.audit(PROBS, LABELS, weights=weights, groups=groups, min_rows=10, rng=1)
         assert 0.0 < found.pvalue <= 1.0
         assert "rows" in found.summary()
-        models = {"a": PROBS, "b": PROBS[:, ::-1]}
-        found = caltest.compare(models, LABELS, weights=weights)
+        found = caltest.compare({"a": PROBS, "b": PROBS[:, ::-1]}, LABELS, weights=weights)
         assert "a" in found.summary()
     single = np.where(np.arange(60) == 7, 1e160, 1.0)
     with pytest.raises(InputError, match="as one is more than 1e60 times every other; two rows"):
@@ -670,8 +666,7 @@ def test_audits_in_which_one_row_counts_nearly_all(share):
 @pytest.mark.parametrize("lens", ["top_label", "class:1", "top:2", "sorted"])
 @pytest.mark.parametrize("statistic", ["omnibus", "skce_uq", "ckce", "ece", "ecd"])
 def test_weights_go_through_lenses(statistic, lens):
-    whole = sample(PROBS, LABELS, weights=WEIGHTS)
-    seen = through(whole, lens)[0]
+    seen = through(sample(PROBS, LABELS, weights=WEIGHTS), lens)[0]
     options = {"statistic": statistic, "n_resamples": 19, "rng": 3}
     found = caltest.test(PROBS, LABELS, lens=lens, weights=WEIGHTS, **options)
     direct = caltest.test(seen.rows, seen.labels, **options)
