@@ -3,17 +3,102 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar, copy_context
+from functools import wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
 from caltest._visible import shown
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 _MOST_DIGITS = 4  # of percentages
 _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 0.0001)
+
+
+class Unit(NamedTuple):
+    """What errors are in, and what is predicted and observed: of probabilities, or of outcomes."""
+
+    name: str = "points"  #: After a number; "" of outcomes whose unit has no name.
+    heading: str = "points"  #: Of a column, or an axis.
+    predicted: str = "predicted probability"  #: Of an axis, and so is the next.
+    observed: str = "observed rate"
+    mean: str = "rate"
+    loss: str = "log loss"
+    ends: tuple[float, float] = (0.0, 1.0)  #: Between which means lie.
+    times: float = 100.0  #: By what an error is multiplied when it is written.
+    of_outcomes: bool = False  #: Whether they are numbers, and not probabilities.
+
+
+_UNIT: ContextVar[Unit | None] = ContextVar("unit", default=None)
+
+
+def unit() -> Unit:
+    """Return the unit of errors, and so of what is predicted and observed, that are written now."""
+    return _UNIT.get() or Unit()
+
+
+def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that writes or draws a result, its first argument, do so in the result's unit.
+
+    That is percentage points, but for an audit of point forecasts, whose errors are in units of the
+    outcome. What is called on the way asks :func:`unit`.
+    """
+
+    @wraps(write)
+    def written(*args: P.args, **kwargs: P.kwargs) -> T:
+        result: Any = next(iter((*args, *kwargs.values())))
+        own, context = Unit(), copy_context()
+        if hasattr(result, "unit") and result.functional is not None:
+            name, of = shown(result.unit), f", {shown(result.unit)}" if result.unit else ""
+            means = f"forecast{of}", f"mean outcome{of}", "mean", "mean squared error"
+            own = Unit(name, name or "units of the outcome", *means, (-math.inf, math.inf), 1.0, True)
+        context.run(_UNIT.set, own)
+        return context.run(write, *args, **kwargs)
+
+    return written
+
+
+def with_unit(number: str) -> str:
+    """Write a number, or what else is said of one, with its unit: "9.8 points", "9.8 EUR", "9.8"."""
+    return f"{number} {unit().name}".rstrip()
+
+
+def up_to(error: float) -> str:
+    """Write how large an error is at most, from 0 on, with its unit."""
+    return with_unit(outward_points(0.0, error)[1])
+
+
+def figures(value: float, digits: int) -> str:
+    """Write a number of any size in so many digits, and without zeros after them.
+
+    Examples
+    --------
+    >>> figures(128.44, 2), figures(0.01312, 2), figures(12345.5, 12), figures(math.inf, 2)
+    ('130', '0.013', '12,345.5', '∞')
+    """
+    return f"{'−' * (value < 0.0)}{float(f'{abs(value):.{digits}g}'):,.12g}".replace("inf", "∞")
+
+
+def _decimals(*sizes: float) -> int:
+    """Return the decimals that write the first size above 0 in two or three digits: −1 is tens."""
+    size = next((each for each in sizes if 0.0 < each < math.inf), 20.0)
+    return min(math.ceil(math.log10(20.0 / size)), 12)
+
+
+def _length(value: float, *ends: float) -> float:
+    """Return how long the interval of a value is, as far as its ends are known."""
+    known = [value, *filter(math.isfinite, ends)]
+    return max(known) - min(known)
+
+
+def _placed(value: float, decimals: int, sign: str = "") -> str:
+    """Write a number to so many decimals."""
+    value = round(value, decimals) + 0.0
+    return f"{value:{sign},.{max(decimals, 0)}f}".replace("-", "−").replace("inf", "∞")
 
 
 def short(value: Any) -> str:
@@ -49,18 +134,20 @@ def number(value: float, digits: int = 4) -> str:
 
 
 def points(error: float) -> str:
-    """Write a difference of probabilities in percentage points.
+    """Write a difference of probabilities in percentage points, or an error in units of the outcome.
 
     Examples
     --------
     >>> points(0.062), points(0.01), points(0.0001)
     ('6.2 points', '1 point', '0.01 points')
     """
+    if unit().of_outcomes:
+        return with_unit(figures(error, 12))
     number = f"{100.0 * error:.4g}"
     return f"{number} point{'' if number == '1' else 's'}"
 
 
-def about_points(error: float, unit: str = "percentage point") -> str:
+def about_points(error: float, noun: str = "percentage point") -> str:
     """Write a difference of probabilities, at least 0, in as many digits as matter in a sentence.
 
     Examples
@@ -70,10 +157,12 @@ def about_points(error: float, unit: str = "percentage point") -> str:
     >>> about_points(0.0494), about_points(0.0496), about_points(0.01), about_points(0.00002)
     ('4.9 percentage points', '5 percentage points', '1.0 percentage point', '0.002 percentage points')
     """
+    if unit().of_outcomes:
+        return with_unit(figures(error, 2))
     size = 100.0 * error
     digits = 0 if size >= 4.95 else 1 if size >= 0.95 else 2 if size >= 0.095 else 3
     text = f"{size:.{digits}f}" if size >= 0.0005 else f"{size:.1g}"
-    return f"{text} {unit}{'' if text in ('1', '1.0') else 's'}"
+    return f"{text} {noun}{'' if text in ('1', '1.0') else 's'}"
 
 
 def outward_points(low: float, high: float) -> tuple[str, str]:
@@ -90,9 +179,12 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     >>> outward_points(-0.1, 0.05), outward_points(0.00011, 0.0099)
     (('−10.0', '5.0'), ('0.01', '0.99'))
     """
-    digits = 1 if max(abs(low), abs(high)) >= 0.01 else 2
-    digits, *ends = _outward(100.0 * low, 100.0 * high, digits)
-    start, end = (f"{each + 0.0:.{digits}f}".replace("-", "−") for each in ends)
+    times, largest = unit().times, max((abs(x) for x in (low, high) if math.isfinite(x)), default=0.0)
+    digits = (
+        _decimals(high - low, largest / 10.0) if unit().of_outcomes else 1 if largest >= 0.01 else 2
+    )
+    digits, *ends = _outward(times * low, times * high, digits)
+    start, end = (_placed(each, digits) for each in ends)
     return start, end
 
 
@@ -100,7 +192,7 @@ def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
     """Round an interval outwards, in as many digits or, if it would reach 0 by that alone, in more."""
     for finer in (*range(digits, digits + 3), digits):  # three more at most, so that no end is 0
         scale = 10.0**finer
-        ends = math.floor(low * scale + 1e-9) / scale, math.ceil(high * scale - 1e-9) / scale
+        ends = float(np.floor(low * scale + 1e-9)) / scale, float(np.ceil(high * scale - 1e-9)) / scale
         if low * high <= 0.0 or 0.0 not in ends:
             break
     return finer, *ends
@@ -114,6 +206,9 @@ def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
     >>> signed_points(0.0423), signed_points(-0.11), signed_points(0.0), signed_points(0.0001)
     ('+4.2', '−11.0', '0.0', '+0.01')
     """
+    if unit().of_outcomes:
+        digits = _decimals(_length(gap, low, high), abs(gap))
+        return _placed(gap, digits, "+" if round(gap, digits) else "")
     for digits in (1, 2, 3) if max(abs(low), abs(high)) >= 0.01 else (2, 3):
         text = f"{100.0 * gap:+.{digits}f}"
         if float(text) != 0.0:
@@ -146,13 +241,14 @@ def kept_of(rates: Mapping[Any, float]) -> str:
     >>> kept_of({0: 0.01, "fraud": 0.5})
     '1% of class 0, 50% of class fraud'
     """
-    return ", ".join(
-        f"{100.0 * rate:.3g}% of class {shown(str(which))}" for which, rate in rates.items()
-    )
+    each = (f"{100.0 * rate:.3g}% of class {shown(str(name))}" for name, rate in rates.items())
+    return ", ".join(each)
 
 
-def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
+def percents(one: float, other: float, least: int = 0, *ends: float) -> tuple[str, str]:
     """Write two shares in percent, with as many digits as distinguish them, or ``least``.
+
+    Or two means of outcomes, in as many as the interval of their difference justifies, or itself.
 
     Examples
     --------
@@ -163,6 +259,10 @@ def percents(one: float, other: float, least: int = 0) -> tuple[str, str]:
     >>> percents(0.0, 1e-9), percents(0.99996, 0.99997), percents(1 - 1e-9, 1 - 1e-12)
     (('0%', '<0.1%'), ('99.9960%', '99.9970%'), ('1 − 1e−9', '1 − 1e−12'))
     """
+    if unit().of_outcomes:
+        largest = max(abs(one), abs(other))
+        digits = max(_decimals(_length(one - other, *ends), abs(one - other), largest / 50.0), 0)
+        return _placed(one, digits), _placed(other, digits)
     first = max(least, 1 if min(one, other) < 0.1 or max(one, other) > 0.9 else 0)
     for digits in range(first, _MOST_DIGITS + 1):
         texts = percent(one, digits), percent(other, digits)

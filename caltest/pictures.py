@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from caltest._numbers import probabilities, probability_axis
+from caltest._numbers import probabilities, probability_axis, unit
 
 Array: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
@@ -152,6 +152,15 @@ def axis_of_probabilities(values: Sequence[float]) -> Axis:
     return Axis(marks[0], marks[-1], labels)
 
 
+def axis_of_levels(values: Sequence[float]) -> Axis:
+    """Return an axis of what is predicted: of probabilities, or of those numbers that are finite."""
+    if not unit().of_outcomes:
+        return axis_of_probabilities(values)
+    inside = [value for value in values if math.isfinite(value)]
+    room = _MARGIN * (max(inside) - min(inside)) or 1.0
+    return axis_between(min(inside) - room, max(inside) + room)
+
+
 def axis_between(low: float, high: float, most: int = 5) -> Axis:
     """Return an axis from one value to another, such as times."""
     power = 10.0 ** math.floor(math.log10((high - low) / 4.0))
@@ -169,10 +178,11 @@ def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale:
     return Axis(low, high, marks, scale)
 
 
-def axis_per_thousand(values: Sequence[float]) -> Axis:
-    """Return a logarithmic axis of small probabilities, as events per 1,000 rows."""
-    positive, choice = [value for value in values if value > 0.0], [s for s in _STEPS if s <= 1.0]
-    return _between(positive, choice, lambda mark: f"{1000.0 * mark:,.6g}", NEAR_ZERO)
+def logarithmic_axis(values: Sequence[float]) -> Axis:
+    """Return a logarithmic axis of small probabilities, as events per 1,000 rows, or of numbers."""
+    times, most = (1.0, math.inf) if unit().of_outcomes else (1000.0, 1.0)
+    positive, choice = [x for x in values if 0.0 < x < math.inf], [s for s in _STEPS if s <= most]
+    return _between(positive, choice, lambda mark: f"{times * mark:,.6g}", NEAR_ZERO)
 
 
 def stretched_axis(values: Sequence[float]) -> Axis:
@@ -188,8 +198,12 @@ def axis_of_rows(low: float, high: float) -> Axis:
 
 
 def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
-    """Return an axis of errors in percentage points, with 0 on it."""
+    """Return an axis of errors in percentage points, or in units of outcomes, with 0 on it."""
     low, high = min(low, 0.0), max(high, 0.0)
+    if unit().of_outcomes:
+        room = 0.035 * (high - low) or 1.0
+        axis = axis_between(low - room, high + room, most)
+        return replace(axis, marks=tuple((x, f"{'+' * (x > 0.0)}{text}") for x, text in axis.marks))
     span = max(high - low, 1e-6)
     step = next((each for each in _STEPS if each >= 1e-4 and span * 100.0 / each <= most), _STEPS[-1])
     first, last = math.ceil(100.0 * low / step - 1e-9), math.floor(100.0 * high / step + 1e-9)
@@ -219,7 +233,8 @@ def axis_of_bars(bars: Sequence[Sequence[float]], limit: float, *, as_ratio: boo
     low, value, high = np.array(bars).T
     if as_ratio:
         return axis_of_ratios(min(low.clip(min=0.05)), max(high.clip(max=50.0)), most=3)
-    reach = np.sort(np.maximum(-low, high))  # wide intervals of small groups do not press the rest
+    reach = np.sort(np.nan_to_num(np.maximum(-low, high), posinf=0.0))
+    # Wide intervals of small groups do not press the rest.
     far = _FAR * max(limit, reach[len(reach) // 2], *abs(value))
     start, end = max(min(*low, -1.05 * limit), -far), min(max(*high, 1.05 * limit), far)
     return axis_of_points(float(start), float(end), most=6 if max(-start, end) < 0.1 else 4)
@@ -339,11 +354,12 @@ def along(bins: Sequence[Any], bad: Sequence[bool]) -> Picture:
     """Draw observed rates of bins of a feature with their intervals, in lines; dashed: predicted."""
     places = -np.arange(len(bins), dtype=np.float64)
     stated, seen = [each.predicted for each in bins], [each.observed for each in bins]
-    low, high = np.clip([each.true_rates for each in bins], 0.0, 1.0).T
+    low, high = np.clip([each.true_rates for each in bins], *unit().ends).T
     y = Axis(0.5 - len(bins), 0.5, tuple(zip(places.tolist(), (b.name for b in bins), strict=True)))
     marks = [GRID, Mark("line", "diag", stated, places), *told_apart(low, places, bad, "bars", high)]
-    x = axis_of_probabilities([*stated, *seen, *low, *high])
-    return Picture([*marks, *told_apart(seen, places, bad)], x, y, "rate")
+    x = axis_of_levels([*stated, *seen, *low, *high])
+    marks += told_apart(seen, places, bad)
+    return Picture(marks, x, y, unit().observed.removeprefix("observed "))
 
 
 def critical(draws: Any, alpha: float) -> float:
@@ -395,13 +411,14 @@ def _x_axis(parts: Sequence[Any], h: Any, *more: float) -> Axis:
     """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
     values = [part.predicted for part in parts]
     middle = sorted(values)[len(values) // 2]
-    if middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2:
+    near = middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2
+    if near and not unit().of_outcomes:
         return stretched_axis([min(values), max(values), *more])
     if h and sum(h.counts):
         cumulated = np.cumsum(h.counts) / sum(h.counts)
         first, last = np.searchsorted(cumulated, [0.005, 0.995])
         values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
-    return axis_of_probabilities([*values, *more])
+    return axis_of_levels([*values, *more])
 
 
 def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
@@ -418,22 +435,25 @@ def with_intervals(x: Any, y: Any, low: Any, high: Any, bad: Any, labels: Any = 
     return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad, labels=labels)
 
 
-def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> Picture:
+def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], fit: Any, *, rare: bool) -> Picture:
     """Draw observed against predicted, a dot a part; ``shown``: of which an error is.
 
-    ``h``: how the predictions are distributed; ``rare``: in events per 1,000, on logarithmic axes.
+    ``h``: how the predictions are distributed; ``rare``: on logarithmic axes, and of probabilities in
+    events per 1,000; ``fit``: an isotonic curve, or None.
     """
     x, y = [part.predicted for part in parts], [part.observed for part in parts]
     low, high = zip(*(part.true_rates for part in parts), strict=True)
-    lows, highs = np.maximum(low, 0.0), np.minimum(high, 1.0)
-    of_x, of_y = "predicted probability", "observed rate"
+    lows, highs = np.clip([low, high], *unit().ends)
+    of_x, of_y = unit().predicted, unit().observed
     if rare:
-        axis = axis_per_thousand([*x, *y, *highs])
-        of_x, of_y = "predicted events per 1,000 rows (log scale)", "observed events per 1,000 rows"
+        axis = logarithmic_axis([*x, *y, *highs])
+        if not unit().of_outcomes:
+            of_x, of_y = "predicted events per 1,000 rows", "observed events per 1,000 rows"
     else:
         axis = _x_axis(parts, h, *x, *y, *lows, *highs)
-        of_x += axis.scale.words
-    marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
+    of_x += axis.scale.words
+    marks = [GRID, Mark("line", "diag", (axis.low, axis.high), (axis.low, axis.high))]
+    marks = [*marks, Mark("line", "thin", x, y)] if fit is None else [*_isotonic(fit, axis), *marks]
     marks += with_intervals(x, y, low, high, [part in shown for part in parts])
     marks.append(_rows_beneath(axis, h, parts))
     # Each label stands in its corner, unless a dot or its interval is there.
@@ -442,16 +462,26 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], *, rare: bool) -> 
     return Picture(marks, axis, axis, of_x, of_y)
 
 
+def _isotonic(fit: Any, axis: Axis) -> Marks:
+    """Return an isotonic curve and its band, where an axis reaches."""
+    at, mean = np.array([fit.at, fit.mean])
+    here = (np.minimum(at, mean) >= axis.low) & (np.maximum(at, mean) <= axis.high)
+    line = Mark("line", "line", at[here], mean[here])
+    if fit.low is None:
+        return [line]
+    return [Mark("area", "band", at[here], *np.array([fit.low, fit.high])[:, here]), line]
+
+
 def errors(
     parts: Sequence[Any], halves: Sequence[Any], h: Any, shown: Sequence[Any], lines: Sequence[float]
 ) -> Picture:
     """Draw the error by prediction: dots for parts, boxes for halves, the limit as dashed lines."""
     every = [end for part in (*parts, *halves) for end in (part.low, part.high)]
-    every += [1.2 * end for end in lines]
+    every = [*filter(math.isfinite, every), *(1.2 * end for end in lines)]
     y = axis_of_points(1.1 * min(every), 1.1 * max(every))
     ranked = crowded(parts)
     x = axis_of_probabilities([0.0, 1.0]) if ranked else _x_axis(parts, h)
-    of_x = "share of the rows, from the lowest prediction" if ranked else "predicted probability"
+    of_x = "share of the rows, from the lowest prediction" if ranked else unit().predicted
     marks = [GRID, *(Mark("line", "limit", (x.low, x.high), (end, end)) for end in lines)]
     for half, ends in zip(halves, pairwise(_reach(halves)), strict=True):
         across = ends if ranked else (half.start, half.end)
@@ -470,7 +500,7 @@ def errors(
         marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
     if y.at(0.0) > 0.12:
         marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
-    return Picture(marks, x, y, of_x, "error (predicted − observed), points")
+    return Picture(marks, x, y, of_x, f"error (predicted − observed), {unit().heading}")
 
 
 def _reach(parts: Sequence[Any]) -> list[float]:

@@ -26,7 +26,7 @@ def test_reliability_diagram_by_hand():
 
 
 def test_axes_by_hand():
-    axis = pictures.axis_per_thousand([0.0006, 0.03])
+    axis = pictures.logarithmic_axis([0.0006, 0.03])
     assert (axis.low, axis.high) == (0.0005, 0.05)
     assert [label for _, label in axis.marks] == ["0.5", "1", "2", "5", "10", "20", "50"]
     assert axis.at(0.005) == pytest.approx(0.5)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import bdtrik
 
 from caltest import pictures, pvalues
-from caltest._numbers import number
+from caltest._numbers import figures, number, unit
 from caltest._sums import Array
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, form_of
@@ -248,7 +248,7 @@ def histogram(scores: Array) -> Histogram:
 # ------------------------------------------------------------------ pictures as marks
 
 #: What the axes of a cumulative difference are, of probabilities and of distributions of numbers.
-OF_ROWS = "share of the rows, from the lowest prediction", "points of all rows"
+OF_ROWS = "share of the rows, from the lowest prediction", "{} of all rows"
 OF_LEVELS = "level of the predicted quantile", "stated − observed, points of the rows"
 
 
@@ -256,7 +256,8 @@ def cumulative_picture(drawn: Cumulative, of: tuple[str, str] = OF_ROWS) -> Pict
     """Draw the cumulative difference of a view, and the band that chance alone stays in."""
     bands = drawn.bands and (drawn.bands[0], *drawn.bands)
     path = (0.0, *drawn.share), (0.0, *drawn.difference)
-    return pictures.cumulative(*path, bands or drawn.band)._replace(of_x=of[0], of_y=of[1])
+    of_x, of_y = of[0], of[1].format(unit().heading)
+    return pictures.cumulative(*path, bands or drawn.band)._replace(of_x=of_x, of_y=of_y)
 
 
 def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
@@ -309,6 +310,7 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
 
 
 _APART = 0.25  # of an axis: labels that do not touch
+_SHORT = 5  # characters of such labels
 
 
 def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
@@ -316,16 +318,19 @@ def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
 
     Limits that are close to each other are named in what stands above: here is the middle.
     """
+    wide = unit().of_outcomes and max(len(label) for _, label in axis.marks) > _SHORT
+    axis, apart = (axis.thinned(3), 1.5 * _APART) if wide else (axis, _APART)
     if not limits:
         return axis.marks
     ratio = axis.scale is not LINEAR
-    texts = [f"{end:.3g}×" if ratio else f"{100.0 * end:+.3g}".replace("-", "−") for end in limits]
+    signed = (f"{'+' * (end > 0.0)}{figures(unit().times * end, 3)}" for end in limits)
+    texts = [f"{end:.3g}×" for end in limits] if ratio else list(signed)
     ends = tuple(zip(limits, texts, strict=True))
-    if len(limits) > 1 and axis.at(limits[1]) - axis.at(limits[0]) < _APART:
+    if len(limits) > 1 and axis.at(limits[1]) - axis.at(limits[0]) < apart:
         ends = ((1.0, "1×") if ratio else (0.0, "0"),)
     others = axis.marks
     for end, _ in ends:
-        others = tuple(each for each in others if abs(axis.at(each[0]) - axis.at(end)) >= _APART)
+        others = tuple(each for each in others if abs(axis.at(each[0]) - axis.at(end)) >= apart)
     return tuple(sorted([*ends, *others]))
 
 

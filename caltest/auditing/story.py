@@ -135,7 +135,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
         return "likely"
     if of.inside:
         by = None if audit.materiality_ratio else audit.limit.over
-        stated = within(of.lens)[1].partition(":")[0] in ("interval", "quantile")
+        stated = within(of.lens)[1].partition(":")[0] in ("interval", "quantile", "mean", "expectile")
         return "pointless" if by is not None and of.predicted <= by and not stated else "within"
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
         return "estimated"
@@ -472,9 +472,9 @@ def _after_a_pass(audit: Audit, story: Story) -> Steps:
         yield _as_they_are(audit, story)
     elif story.verdict == "undecided":
         yield Step("not settled", _rows(audit, story))
-    elif audit.at_most is None:
+    elif audit.at_most is None or math.isinf(audit.at_most):
         yield Step("no proof")
-    elif audit.at_most <= LITTLE:
+    elif audit.functional is None and audit.at_most <= LITTLE:
         yield Step("use up to", {"most": audit.at_most})
     else:
         yield Step("possible", {"most": audit.most_of_views})

@@ -37,8 +37,6 @@ WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
 SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
 
-AS_PREDICTED = "observed as predicted"  # the diagonal
-
 NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
 _LETTER = 0.068  # inches: of a title
 _WIDTHS = {"intervals": 2.0, "bars": 2.0, "own": 5.0, "joint": 1.2, "labels": 2.4}  # of lines

@@ -380,9 +380,8 @@ class SurvivalDisplay(_Path):
                     low, high = product_bounds(known, alpha / (2.0 * len(strata)))
                     found.append((risk[rows].mean(), 1.0 - known.survival, 1.0 - high, 1.0 - low))
             if not found:
-                raise InputError(
-                    f"fewer than five events are expected until {at:g}, or no row is left."
-                )
+                few = f"fewer than five events are expected until {at:g}"
+                raise InputError(f"{few}, or no row is left.")
             smooth: Any = ICI(horizon=at).given(whole.rows)
             drawn = (*np.array(found).T, smooth.curve(time, event))
         else:

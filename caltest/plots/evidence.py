@@ -106,10 +106,9 @@ class NullDisplay(ResultDisplay):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.result.null_distribution is None:
-            raise InputError(
-                f"the null {self.result.null!r} draws no resamples, so there is no distribution to "
-                "show; test with null='monte_carlo'."
-            )
+            found = f"the null {self.result.null!r} draws no resamples"
+            do = "test with null='monte_carlo'"
+            raise InputError(f"{found}, so there is no distribution to show; {do}.")
 
     _size = 6.0, 4.0
 

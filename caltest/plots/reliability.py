@@ -325,7 +325,7 @@ class ReliabilityDisplay(Display):
             shown = panel.predicted[marked], panel.observed[marked], panel.outside[marked]
             of_points = told_apart(*shown, labels=("" if model else point, outside))
             curves += [mark._replace(style=f"{model} {mark.style}".strip()) for mark in of_points]
-        diagonal = DIAGONAL._replace(label=canvas.AS_PREDICTED)
+        diagonal = DIAGONAL._replace(label="observed as predicted")
         labels = panels[0].predicted_label, panels[0].observed_label
         of = (f"{lettering(each, canvas.CLAUSE)}{scale.words}" for each in labels)
         return Picture([*bands, GRID, diagonal, *curves, *rows], x, y, *of)

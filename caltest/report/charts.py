@@ -8,6 +8,7 @@ from itertools import pairwise
 from types import SimpleNamespace
 from typing import NamedTuple
 
+from caltest._numbers import unit
 from caltest.auditing.views import Part, View
 from caltest.pictures import BAD, Axis, Mark, Picture
 from caltest.text.sizes import RARE
@@ -164,8 +165,9 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
 
 
 def is_rare(parts: Sequence[Part], view: View) -> bool:
-    """Whether a view is drawn in events per 1,000, on logarithmic axes."""
-    if max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
+    """Whether a view is drawn on logarithmic axes, in events per 1,000, or of outcomes above 0."""
+    below = any(end <= 0.0 for part in parts for end in (part.start, part.observed))
+    if below if unit().of_outcomes else max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
         return False
     predicted = [part.predicted for part in parts if part.predicted > 0.0]
     return len(predicted) > 1 and max(predicted) >= 10.0 * min(predicted)

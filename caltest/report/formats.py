@@ -20,7 +20,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest._arguments import OneOf, arguments
-from caltest._numbers import confidence_text, counted, points
+from caltest._numbers import confidence_text, counted, in_unit_of, points
 from caltest._version import __version__
 from caltest._visible import line, quoted, visible, visible_page
 from caltest.auditing.result import Audit, FailOn, gate_of
@@ -208,6 +208,7 @@ def to_json(audit: Audit) -> str:
 
 
 @arguments()
+@in_unit_of
 def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     """Return an audit as JUnit's XML, which continuous integration shows as tests.
 
@@ -351,6 +352,7 @@ def save(
     write_whole({target: text})
 
 
+@in_unit_of
 def rendered(
     audit: Audit, kind: str, *, gate: str | None = None, fail_on: FailOn | None = None, **told: Any
 ) -> str:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from caltest import pictures
-from caltest._numbers import counted, leading, number, percents, pvalue, signed_points
+from caltest._numbers import counted, in_unit_of, leading, number, percents, pvalue, signed_points, unit
 from caltest._version import __version__
 from caltest._visible import shortened, visible
 from caltest.auditing import diagrams
@@ -23,7 +22,7 @@ from caltest.report import charts
 from caltest.text import audit as words
 from caltest.text import captions, vocabulary
 from caltest.text.advice import advice
-from caltest.text.sizes import bracketed, ends, rates, settled
+from caltest.text.sizes import bracketed, ends, interval, means, rates, settled, times
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
 _ROWS = 9  # of the table of slices
@@ -34,7 +33,6 @@ _SENTENCE = 3200
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _MOST = 200  # rows of coverage that is not claimed
 _LISTED = 10  # views in a comment
-_POINTLESS = {"pointless": "limit not meaningful (rate {rate})"}  # where it is above the event's rate
 
 
 def sentence(text: str) -> str:
@@ -52,6 +50,7 @@ def name(text: str, most: int = _NAME) -> SimpleNamespace:
 # ------------------------------------------------------------------ the first screen
 
 
+@in_unit_of
 def first_screen(
     audit: Audit, *, title: str | None = None, date: str | None = None, gate: str | None = None
 ) -> SimpleNamespace:
@@ -120,11 +119,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     if isinstance(view, Slice):
         along = sorted(audit.by_feature, key=lambda each: -max(part.proved for part in each.bins))
         return _along(audit, along[0], charts.FIRST) if along else None
-    parts, halves = charts.parts_of(view)
     mark = audit.story.mark
-    sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    bad = [audit.limit.shown(of) for of in sized if mark(of).side]
-    label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     lead = audit.story.subject
     told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
     whole = told
@@ -147,23 +142,30 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
             wrong = [each for each in seen if mark(each).side]
             picture = diagrams.coverage_picture(seen, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
-    if not parts:
-        return None  # the table shows as much
-    if audit.rejected and view.cumulative is not None and not bad:
+    return _of_parts(audit, view) if charts.parts_of(view)[0] else None  # the table shows as much
+
+
+def _of_parts(audit: Audit, view: View, *, least: bool = False) -> SimpleNamespace:
+    """Draw observed against predicted; the errors, or what adds up to one, where that shows more."""
+    parts, halves = charts.parts_of(view)
+    sized: tuple[View | Part, ...] = (view, *parts, *halves)
+    bad = [audit.limit.shown(of) for of in sized if audit.story.mark(of).side]
+    label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
+    if audit.rejected and view.cumulative is not None and not bad and not least:
         title = captions.cumulative_title(audit, view, view.cumulative)
         picture, note = diagrams.cumulative_picture(view.cumulative), captions.cumulative_note(audit)
         return _pictured(title, note, picture, f"{label}cumulative difference. {title}")
     flat, rare = audit.verdict == "within" and len(parts) > 1, charts.is_rare(parts, view)
     drawn = [*map(audit.limit.shown, parts)]
-    if not rare and (flat or pictures.small(drawn) or pictures.crowded(parts)):
+    if not (rare or least) and (flat or pictures.small(drawn) or pictures.crowded(parts)):
         kind, what, shown = "errors", "error by prediction", halves
         lines = audit.limit.drawn if audit.limit.ratio is None else ()
         picture = pictures.errors(drawn, [*map(audit.limit.shown, halves)], view.histogram, bad, lines)
     else:
         kind, what, shown = "rare" if rare else "curve", "predicted against observed", ()
-        picture = pictures.curve(drawn, view.histogram, bad, rare=rare)
+        picture = pictures.curve(drawn, view.histogram, bad, view.isotonic, rare=rare)
     title = captions.parts_title(audit, view, parts, shown)
-    note = captions.parts_note(audit, kind, parts, shown)
+    note = captions.parts_note(audit, kind, parts, shown, view.isotonic)
     return _pictured(title, note, picture, f"{label}{what}. {title}")
 
 
@@ -228,9 +230,10 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
     by_class = told or (len(whole) > 1 and not groups)
     sliced = any(isinstance(view, Slice) for view in groups)
     noun = "class" if by_class else "slice" if sliced else "group" if groups else "part"
-    if not (by_class and audit.n_classes):
+    numbers = vocabulary.of_distributions(audit)
+    if not by_class or numbers:
         every = whole if by_class else [view for view in order if view.lens == subject.lens]
-    if audit.n_classes:  # the overall gap first
+    if not numbers:  # the overall gap first
         pool = whole if by_class else sorted(every, key=lambda view: view.group is not None)
         chosen = list(leading(pool, _ROWS))
     else:  # all that is stated, and the groups of what leads
@@ -240,7 +243,7 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
     columns = {each.column for view in every if view.group for each in view.group.conditions}
     column = columns.pop() if len(columns) == 1 else None  # that all groups are of
     called = list[tuple[str, View | Part]]()
-    called += [(_called(audit, view, by_class, column is not None), view) for view in chosen]
+    called += [(_called(numbers, view, by_class, column is not None), view) for view in chosen]
     parts, halves = charts.parts_of(subject)
     beside = parts if parts and len(parts) < parts[0].of else halves  # ties: each value
     if noun == "part" and len(beside) < _ROWS:
@@ -255,10 +258,10 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     limit = max((each for each in audit.limit[:2] if each is not None), default=None)
     rare, mark = captions.is_per_thousand(audit), audit.story.mark
     as_ratio = limit is None and (ratio is not None or rare)
-    unit = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
-    rate = captions.per_thousand if rare and as_ratio else partial(captions.share, rare=rare)
+    about = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
+    numbers = vocabulary.of_distributions(audit)
     if not by_class and audit.n_classes > 2:
-        unit = vocabulary.begun(lens_name(subject))
+        about = vocabulary.begun(lens_name(subject))
     corridor = audit.limit.drawn
 
     def ends(of: View | Part, low: float, high: float) -> tuple[float, float]:
@@ -272,7 +275,9 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         """Lay out a slice; ``bar``: the low end of all together, the estimate and the high end."""
         shown = audit.limit.shown(of)
         low, high = ends(of, shown.low or 0.0, shown.high or 0.0)
-        (stated, seen), marked = rates(of), mark(of)
+        (stated, seen), marked, texts = rates(of), mark(of), captions.shares(of, rare)
+        if rare and as_ratio:
+            texts = captions.per_thousand(stated), captions.per_thousand(seen)
         value = of.error or 0.0
         if as_ratio:
             value = stated / seen if seen else high
@@ -282,16 +287,16 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         return SimpleNamespace(
             name=name(called),
             of=of,
-            predicted=rate(stated),
-            observed=bracketed(rate(seen), of),
+            predicted=texts[0],
+            observed=bracketed(texts[1], of),
             bad=marked.side is not None,
             found=marked.side is None and of.id in audit.wrong_views,
-            pointless=_POINTLESS.get(marked.place, "").format(rate=rate(stated)),
-            above=capital(short_name(of)) if of is first_group and not audit.n_classes else None,
+            pointless=f"limit not meaningful (rate {texts[0]})" * (marked.place == "pointless"),
+            above=capital(short_name(of)) if of is first_group and numbers else None,
             bar=(low, value, high),
             own=alone,
             error=f"{value:.3g}×" if as_ratio else signed_points(value, low, high),
-            words=f"{name(called).short}: {captions.size_words(audit, of, as_ratio)}",
+            words=f"{name(called).short}: {means(of)}: {(times if as_ratio else interval)(of, audit)}",
         )
 
     shown = [of for _, of in called]
@@ -301,16 +306,15 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     bars = [(low, row.bar[1], high) for (low, *_, high), row in zip(reach, rows, strict=True)]
     axis = pictures.axis_of_bars(bars, limit or 0.0, as_ratio=as_ratio)
     more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
-    stated = by_class and not audit.n_classes
-    of_more = "stated probabilities" if stated else captions.plural(noun, more)
+    of_more = "stated probabilities" if by_class and numbers else captions.plural(noun, more)
     title = captions.slices_title(audit, [subject] if noun == "part" else every, noun)
     return SimpleNamespace(
         title=sentence(title),
-        note=sentence(captions.slices_note(audit, unit, shown)),
+        note=sentence(captions.slices_note(audit, about, shown)),
         marked=any(each.bad for each in rows),
         limit=captions.shaded(audit),
-        head="Predicted ÷ observed" if as_ratio else "Error, points",
-        noun=of_names if audit.n_classes else "Stated",
+        head="Predicted ÷ observed" if as_ratio else f"Error, {unit().heading}",
+        noun="Stated" if numbers else of_names,
         ends=[each.removesuffix(" are covered") for each in words.ends_of(audit)],
         by_class=by_class,
         axis=axis,
@@ -323,15 +327,15 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     )
 
 
-def _called(audit: Audit, view: View, by_class: bool, one_column: bool) -> str:
-    if not (audit.n_classes or view.group):
+def _called(numbers: bool, view: View, by_class: bool, one_column: bool) -> str:
+    if numbers and view.group is None:
         return capital(short_name(view))
     if by_class:
         called = lens_name(view)
         return called.removeprefix("class ") if view.lens != "top_label" else capital(called)
     if view.group is None:
         return "All rows"
-    if not audit.n_classes:
+    if numbers:
         return vocabulary.short_group(view.group)
     return view.group.conditions[0].called if one_column else group_name(view.group)
 
@@ -347,22 +351,20 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     null = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
     if null is not None:
         (null.drawing,) = charts.drawn(null.picture, null.label, [charts.CHANCE])
+    drawn = "isotonic" if audit.functional else "reliability" if audit.n_classes else "cumulative"
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {
         "checks": (sorted(audit.checks, key=lambda check: not check.found), _check_row),
         "views": (sized, _view_row),
         "rests": (sorted(audit.rests, key=lambda rest: rest.adjusted_pvalue), _rest_row),
-        "pictures": (
-            [each for each in views if (each.reliability if audit.n_classes else each.cumulative)],
-            _picture,
-        ),
+        "pictures": ([view for view in views if getattr(view, drawn)], _picture),
     }
     c, over_time = audit.times, None
     if c is not None and len(c.times) > 1 and any(each is not None for each in c.observed):
-        unit = audit.time_unit or ""
+        of_time = audit.time_unit or ""
         label = f"Chance of {c.cause or audit.event or 'the event'} until "
-        label += f"{c.times[-1]:.3g} {unit}".strip() + f": predicted {c.predicted[-1]:.1%}"
+        label += f"{c.times[-1]:.3g} {of_time}".strip() + f": predicted {c.predicted[-1]:.1%}"
         label += f", {c.events[-1]:,.0f} events, {c.expected[-1]:,.0f} expected."
-        curves = pictures.over_time(c.times, c.observed, c.kaplan_meier, c.predicted, unit=unit)
+        curves = pictures.over_time(c.times, c.observed, c.kaplan_meier, c.predicted, unit=of_time)
         (over_time,) = charts.drawn(curves, label, [charts.SMALL])
     measures = dict.fromkeys((check.statistic, check.measures) for check in audit.checks)
     more = {table: max(len(rows) - _ROOM[table], 0) for table, (rows, _) in tables.items()}
@@ -379,7 +381,8 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
         usual=captions.usual(audit),
         over_time=over_time,
         counts=[(named(view, audit), *_counts(view)) for view in views if view.events is not None],
-        of_levels=None if audit.n_classes else captions.levels_note(audit, len(tables["pictures"][0])),
+        of_diagrams=captions.diagrams_note(audit, len(tables["pictures"][0])),
+        unit=unit(),
         made=captions.made_note(audit, views),
         of_usual="the top class" if audit.usual and audit.usual.lens else None,
         found=len(audit.found) + sum(rest.found for rest in audit.rests),
@@ -401,7 +404,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
     With two classes there is one event to look at, so a row is named by its group alone.
     """
-    if audit.n_classes == 2 and view.lens == audit.views[0].lens:
+    if vocabulary.is_single(audit) and view.lens == audit.views[0].lens:
         short = narrow_name(view, _NAME, rows_alone=True)
         short = short if view.group else capital(short)
     else:
@@ -413,7 +416,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 def _sized(of: Sized, audit: Audit, **more: Any) -> SimpleNamespace:
     """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
     rare, shown = captions.is_per_thousand(audit), audit.limit.shown(of)
-    predicted, observed = (captions.share(rate, rare) for rate in rates(of))
+    predicted, observed = captions.shares(of, rare)
     return SimpleNamespace(
         of=of,
         predicted=predicted,
@@ -444,23 +447,28 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
 def _picture(view: View, audit: Audit) -> SimpleNamespace:
     """Return the reliability diagram of a view and its numbers, or the picture of all levels."""
     shown, outside = named(view, audit), int(view.key in audit.wrong_views)
-    r, drawn, bins = view.reliability, view.cumulative, []
+    r, drawn, bins = view.reliability, view.cumulative, list[tuple[Any, ...]]()
     seen = "an error was found" if outside else "nothing was found"
-    if drawn is not None and not audit.n_classes:
+    if drawn is not None and vocabulary.of_distributions(audit):
         label = f"Level by level. {shown.short}: {captions.levels_title(audit, view, drawn)}"
         picture = diagrams.cumulative_picture(drawn, diagrams.OF_LEVELS)
     else:
-        assert r is not None
-        for p, y, rows, low, high in zip(r.predicted, r.observed, r.rows, r.low, r.high, strict=True):
-            band, beyond = " to ".join(percents(low, high, 1)), not low <= y <= high
-            bins.append(SimpleNamespace(rows=rows, rates=percents(p, y, 1), band=band, outside=beyond))
-        found, outside = outside, sum(each.outside for each in bins)
-        of_bins = counted(len(bins), "bin")
+        for of in charts.parts_of(view)[0] if r is None else ():
+            bad = audit.story.mark(of).side is not None
+            bins.append((*captions.shares(of), ends(of, audit), of.rows, bad))
+        of_bins = () if r is None else zip(r.predicted, r.observed, r.low, r.high, r.rows, strict=True)
+        for p, y, low, high, rows in of_bins:
+            band = " to ".join(percents(low, high, 1))
+            bins.append((*percents(p, y, 1), band, rows, not low <= y <= high))
+        found, outside = outside, sum(bad for *_, bad in bins)
+        count = counted(len(bins), "bin" if r else "part")
         if outside or not found:
-            seen = f"{outside} of {of_bins} outside the band"
+            seen = f"{outside} of {count} {'outside the band' if r else 'proved wrong'}"
         else:
-            seen += f"; each of {of_bins} alone has too few rows to show it"
-        label, picture = f"Reliability diagram of {shown.short}: {seen}.", pictures.reliability(r)
+            seen += f"; each of {count} alone has too few rows to show it"
+        label = f"Reliability diagram of {shown.short}: {seen}."
+        picture = pictures.reliability(r) if r else _of_parts(audit, view, least=True).picture
+        picture = picture._replace(marks=[each for each in picture.marks if each.kind != "rows"])
     (drawing,) = charts.drawn(picture, label, [charts.SMALL])
     told = {"rows": view.rows, "seen": seen, "outside": outside, "bins": bins}
     return SimpleNamespace(name=shown, drawing=drawing, **told)

@@ -28,7 +28,7 @@ from typing import Any, Literal
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from caltest import _numbers
-from caltest._numbers import leading
+from caltest._numbers import in_unit_of, leading
 from caltest._visible import line, message, shortened, shown, visible
 from caltest.exceptions import Argument, Premise
 from caltest.results import Page, PageTable
@@ -59,7 +59,7 @@ def written(result: object, what: str) -> str:
     name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in SUMMARIES)
     module, _, summary = SUMMARIES[name].partition(".")
     write = getattr(import_module(f".{module}", __name__), summary if what == "summary" else what)
-    text: str = write(result)
+    text: str = in_unit_of(write)(result)
     return text
 
 

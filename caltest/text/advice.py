@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from caltest._numbers import about_points, leading, number, outward_points, percents, pvalue
+from caltest._numbers import about_points, figures, leading, number, percents, pvalue, unit, up_to
 from caltest._visible import visible
 from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
@@ -20,16 +20,18 @@ Facts: TypeAlias = Mapping[str, Any]
 _MAINTAINER = "For whoever maintains the model: "
 _MOST = 10  # groups that are named
 
-#: What remedies are called, of two classes and of more.
-REMEDIES: Mapping[str, tuple[str, str]] = {
+#: What remedies are called, of two classes, of more, and of points.
+REMEDIES: Mapping[str, tuple[str, ...]] = {
     "order": ("the classes exchanged", "another order of the classes"),
     "temperature": ("a slope of the log-odds (temperature scaling)", "temperature scaling"),
-    "shift": ("an intercept of the log-odds", "an intercept for every class"),
+    "shift": ("an intercept of the log-odds", "an intercept for every class", "a shift"),
+    "factor": ("", "", "a factor"),
+    "line": ("", "", "a line (a factor and a shift)"),
     "temperature and shift": (
         "a slope and an intercept of the log-odds (Platt scaling)",
         "a temperature and an intercept for every class",
     ),
-    "isotonic": ("isotonic regression", "isotonic regression of every class"),
+    "isotonic": ("isotonic regression", "isotonic regression of every class", "isotonic regression"),
 }
 
 
@@ -158,18 +160,22 @@ def _tried(facts: Facts) -> str:
     return f"Tried by cross-fitting inside {rows}"
 
 
+def _called(audit: Audit, remedy: str) -> str:
+    return REMEDIES[remedy][2 if unit().of_outcomes else audit.n_classes > 2]
+
+
 def _nothing_helps(audit: Audit, facts: Facts) -> str:
-    names = ", ".join(REMEDIES[name][audit.n_classes > 2] for name in facts["tried"])
-    nothing = "no usual recalibration clearly lowers the log loss here: look at the data"
+    names = ", ".join(_called(audit, name) for name in facts["tried"])
+    nothing = f"no usual recalibration clearly lowers the {unit().loss} here: look at the data"
     return f"{nothing}. {_tried(facts)}: {names}."
 
 
 def _remedy(audit: Audit, facts: Facts) -> str:
     """Say which recalibration to try, what it brings, what others would not, and what stays."""
     best, many = next(each for each in audit.remedies if each.chosen), audit.n_classes > 2
-    view, name = audit.story.subject.of, REMEDIES[facts["name"]][many]  # type: ignore[union-attr]
-    brings = "the mean error"
-    if view.event is not None:
+    view, name = audit.story.subject.of, _called(audit, facts["name"])  # type: ignore[union-attr]
+    brings = f"the mean error{words.where(view.group)}"
+    if view.event is not None and not unit().of_outcomes:
         brings = f"the mean error of {words.lens_name(view)}{words.where(view.group)}"
     elif many:
         brings = "the mean error of the top class"
@@ -192,17 +198,16 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     way = "lowers" if best.gain >= 0.0 else "raises"
     chance = "" if facts["clear"] else ", which chance may explain"
     lowers = (
-        f"{way} the log loss{' of all rows' * (view.group is not None)} by {abs(best.gain):.2g} "
-        f"(standard error {best.gain_se:.1g}){chance}"
+        f"{way} the {unit().loss}{' of all rows' * (view.group is not None)} by "
+        f"{figures(abs(best.gain), 2)} (standard error {figures(best.gain_se, 1)}){chance}"
     )
     texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"
-        texts.append(f"{words.capital(REMEDIES[other][many])} alone would leave {left}.")
+        texts.append(f"{words.capital(_called(audit, other))} alone would leave {left}.")
     if stays := facts["stays"]:
-        left = words.listed(
-            f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays
-        )
+        names = (f"{words.view_name(of.of)} ({sizes.estimated(error)})" for of, error in stays)
+        left = words.listed(names)
         texts.append(f"What stays beyond your limit needs a correction of its own: {left}.")
     return " ".join([*texts, "These are estimates, not a test."])
 
@@ -224,7 +229,7 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "count": lambda _, facts: f"{facts['count']:,}",
     "classes": lambda audit, _: f"{audit.n_classes:,}",
     "ratio": lambda *_: str(Argument("materiality_ratio", 1.25)),
-    "most": lambda _, facts: outward_points(0.0, facts["most"])[1],
+    "most": lambda _, facts: up_to(facts["most"]),
     "in_rows": lambda audit, _: "in groups" if audit.groups else "over all rows",
     "view": lambda _, facts: words.lens_name(facts["of"].of),
     "share": lambda _, facts: percents(*sizes.rates(facts["of"].of))[1],
@@ -253,9 +258,9 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "would be costly, do not rely on these {stated} until it is: {more_rows}.",
     "not settled": "Not settled is not wrong: no error was found. Before you rely on {averages} "
     "{inside}, {more_rows}.",
-    "use up to": "Use the {stated} as they are where average errors up to {most} points do not "
+    "use up to": "Use the {stated} as they are where average errors up to {most} do not "
     "matter. If smaller ones matter, audit again with {more}.",
-    "possible": "Average errors of up to {most} points remain possible {in_rows}, and larger ones "
+    "possible": "Average errors of up to {most} remain possible {in_rows}, and larger ones "
     "in parts of the predictions. If that matters, audit again with {more}; a limit ({materiality}) "
     "tells how many are needed.",
     "no proof": "This does not prove calibration: an error may be too small for this many rows.",

@@ -11,6 +11,7 @@ from caltest._numbers import (
     about_points,
     confidence_text,
     counted,
+    in_unit_of,
     leading,
     outward_points,
     percent,
@@ -18,6 +19,9 @@ from caltest._numbers import (
     points,
     pvalue,
     signed_points,
+    unit,
+    up_to,
+    with_unit,
 )
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.limits import BOTH
@@ -38,6 +42,7 @@ from caltest.text.vocabulary import capital, inside, lens_name, limit, subject, 
 # ------------------------------------------------------------------ verdict
 
 
+@in_unit_of
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own, found = limit(audit), audit.story.found
@@ -52,10 +57,7 @@ def chip(audit: Audit) -> tuple[str, str]:
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
         "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
-        "undecided": (
-            f"Not shown to be {inside(audit)}",
-            open_ if found else "not settled either way",
-        ),
+        "undecided": (f"Not shown to be {inside(audit)}", open_ if found else "not settled either way"),
         "within": (f"Within your limit of {own}", small if found else fine),
         "found": ("Error found", unlimited),
         "not found": ("No error found", "which does not prove calibration"),
@@ -65,7 +67,7 @@ def chip(audit: Audit) -> tuple[str, str]:
 def headline(audit: Audit) -> str:
     """Return the answer in one sentence: event, group, direction and size, where they are proved."""
     story, own = audit.story, limit(audit)
-    if story.verdict == "within" and audit.limit.only:
+    if story.verdict == "within" and audit.limit.only and not unit().of_outcomes:
         return _promise(audit)
     if not story.found:
         if audit.tolerance is not None:
@@ -294,7 +296,7 @@ def unsettled(audit: Audit) -> list[str]:
         may = "may be beyond" if by_place["estimated"] else "is not shown to be within"
         texts.append(f"The error of {name} {may} your limit; as estimated, it is {size}.")
     for each in story.dropped:
-        most = "" if each.most is None else f" of up to {outward_points(0.0, each.most)[1]} points"
+        most = "" if each.most in (None, math.inf) else f" of up to {up_to(each.most or 0.0)}"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
     return texts
 
@@ -364,7 +366,7 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
         error = f"{sizes.means(lead.part)}, {sizes.interval(lead.part, audit)}"
         yield f"Beyond your limit: {rows}, {error}."
         rows = f"the rows{where(view.group)}" if view.group else "all rows"
-        rows += "" if audit.n_classes == 2 else f", of {lens_name(view)}"
+        rows += "" if words.is_single(audit) else f", of {lens_name(view)}"
         yield f"On average over {rows}, {sizes.means(view)}: {sizes.interval(view, audit)}."
         return
     yield from halves
@@ -372,7 +374,7 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
         yield f"On average: {sizes.means(view)}."
     else:
         yield _sizes(view, audit, lead)
-        if (part := audit.story.striking) is not None and not sizes.told_as_ratio(view):
+        if (part := audit.story.striking) is not None and not sizes.told_as_ratio(view, audit):
             yield _worst_part(view, part)
     if (proved := at_least(view, audit)) and not halves and lead.kind != "mean":
         yield proved
@@ -397,13 +399,14 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         events = f"Of {rows}, {expected:,.0f} were to be covered, and {seen:,.0f} are."
     elif view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
-    written = sizes.times if sizes.told_as_ratio(view) else sizes.interval
+    written = sizes.times if sizes.told_as_ratio(view, audit) else sizes.interval
     told = written(view, audit)
     if lead.kind == "average" and audit.limit.only is None:
         alone = sizes.between(view.own_low or 0.0, view.own_high or 0.0, view.lens)
         told = f"by itself {alone} ({sizes.own_sure(audit)}); allowing for all views at once, {told}"
     text = f"{text}: {told}."
-    return text if audit.sampled or audit.effective_n is not None else f"{text} {events}"
+    uncounted = audit.sampled or audit.effective_n is not None or audit.functional is not None
+    return text if uncounted else f"{text} {events}"
 
 
 def finding_of_rest(rest: Rest | Slice, audit: Audit) -> str:
@@ -450,7 +453,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
     if least := audit.at_least_by_features:  # where it is proved
         yield (
             "On average over half of the rows, predictions are off by at least "
-            f"{outward_points(least, least)[0]} points given the features ({sizes.sure(audit)})."
+            f"{with_unit(outward_points(least, least)[0])} given the features ({sizes.sure(audit)})."
         )
     if isinstance(lead.of, View):
         yield from _beside(lead.of, audit)
@@ -516,7 +519,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     elif hidden:
         far = max(hidden, key=lambda each: each.part.most)
         size, name = sizes.farthest(far.part, audit), sizes.whole_name(far.of, audit)
-        name = name if audit.n_classes == 2 else f"the predictions of {name}"
+        name = name if words.is_single(audit) else f"the predictions of {name}"
         rows = f"one {sizes.PARTS[far.part.of]} of {name}"
         if far.part.is_tied(far.of.rows):
             rows = f"{far.part.rows:,} of {name}, {sizes.with_predictions(far.part)}"
@@ -549,7 +552,7 @@ def _halves(audit: Audit) -> Iterable[str]:
             for part in audit.story.halves
         )
         view = next(each for each in audit.views if each.group is None and each.parts)
-        of = "" if audit.n_classes == 2 else f"Of {lens_name(view)}, "
+        of = "" if words.is_single(audit) else f"Of {lens_name(view)}, "
         both = f"the half of the rows with lower predictions is {lower}, the other half {upper}"
         yield capital(f"{of}{both}, with {sizes.sure(audit)}.")
 
@@ -581,6 +584,10 @@ KINDS = {
     "ks": "cumulative difference",
     "ecd": "log score",
     "skce_uq": "kernel statistic",
+    "point_bias": "mean",
+    "point_cumulative": "cumulative difference",
+    "point_slope": "slope",
+    "point_kernel": "kernel statistic",
     "scan": "any range of predictions",
     "feature_scan": "any slice by features",
     "feature_ridge": "kernel of features",
@@ -604,9 +611,9 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     if isinstance(told, Slice):
         name = f"{words.group_name(told.group)}, among {counted(audit.n_slices, 'slice')}"
         rows.append((name, f"adjusted p = {p(told.adjusted_pvalue)}"))
-    for check in sorted(first, key=lambda check: check.statistic != "citl")[:3]:
+    for check in sorted(first, key=lambda check: KINDS.get(check.statistic) != "mean")[:3]:
         of = words.group_name(check.view.group)
-        of = of if audit.n_classes == 2 else words.narrow_name(check.view, 60)
+        of = of if words.is_single(audit) else words.narrow_name(check.view, 60)
         name = f"{words.begun(of)}, {KINDS.get(check.statistic, check.statistic)}"
         rows.append((name, f"adjusted p = {p(check.adjusted)}"))
     return tuple(rows)
@@ -717,20 +724,15 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     claimed = views[0] not in audit.described
     sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit, len(audit.limit.sides))
 
-    def ends(of: View) -> str:
-        low, high = outward_points(of.own_low or 0.0, of.own_high or 0.0)
-        one = {"over": f"{high} or less", "under": f"{low} or more"}
-        return one.get(audit.limit.only or "", f"{low} to {high}")
-
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
-        "predicted": [percents(*sizes.rates(view), 1)[0] for view in views],
-        "observed": [sizes.bracketed(percents(*sizes.rates(view), 1)[1], view) for view in views],
+        "predicted": [sizes.both(view)[0] for view in views],
+        "observed": [sizes.bracketed(sizes.both(view)[1], view) for view in views],
         "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
     if audit.limit:
-        own = ("" if isinstance(v, Slice) else ends(v) for v in views)
+        own = ("" if isinstance(v, Slice) else sizes.ends(v, audit, own=True) for v in views)
         columns[f"alone: {alone}"] = list(own)
         long = audit.limit.only or " or " in str(limit(audit))
         within_what = "the limit" if long else limit(audit)
@@ -747,7 +749,8 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     room = max(_FEWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     longest = max(map(len, names))
-    lines = [f"Errors in points (predicted − observed; negative: {ends_of(audit)[0]}), with intervals"]
+    what = f"(predicted − observed; negative: {ends_of(audit)[0]}), with intervals"
+    lines = [f"Errors in {unit().heading} {what}"]
     for k, name in enumerate(["", *names]):
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from caltest._numbers import confidence_text, number, outward_points, percent, percents
+from caltest._numbers import confidence_text, number, outward_points, percent, percents, unit
 from caltest._visible import shown_column, visible
 from caltest.auditing.result import Audit
 from caltest.auditing.story import POSTERIOR
@@ -75,20 +75,17 @@ def is_per_thousand(audit: Audit) -> bool:
     return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < sizes.RARE
 
 
-def share(rate: float, rare: bool = False) -> str:
-    """Write a rate in percent, for a table; more finely where all are small."""
-    return percent(rate, 1 if rate >= 0.001 and not rare else 2)
+def shares(of: Any, rare: bool = False) -> tuple[str, str]:
+    """Write what is predicted and observed, for a table; rates more finely where all are small."""
+    if unit().of_outcomes:
+        return sizes.both(of)
+    stated, seen = (percent(rate, 1 if rate >= 0.001 and not rare else 2) for rate in sizes.rates(of))
+    return stated, seen
 
 
 def per_thousand(rate: float) -> str:
     """Write a small rate as events per 1,000 rows."""
     return f"{1000.0 * rate:,.{1 if rate >= 0.001 or not rate else 2}f}"
-
-
-def size_words(audit: Audit, of: View | Part, as_ratio: bool = False) -> str:
-    """Return what is predicted and observed, and the interval of the error or of the ratio."""
-    told = sizes.times if as_ratio else sizes.interval
-    return f"{sizes.means(of)}: {told(of, audit)}"
 
 
 def at_least(view: View) -> str:
@@ -154,7 +151,7 @@ def part_name(part: Part, view: View) -> str:
 
 def _titled(audit: Audit, view: View, text: str) -> str:
     """Return a title, with what the picture is of before it, unless there is one thing to see."""
-    if audit.n_classes == 2:
+    if vocabulary.is_single(audit):
         return f"{group_name(view.group)}: {text}" if view.group else capital(text)
     return f"{begun(view_name(view))}: {text}"
 
@@ -191,19 +188,22 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     return _titled(audit, view, text)
 
 
-def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part]) -> str:
-    """Return what the marks of a picture of parts are."""
+_ISOTONIC = "Line: isotonic regression.", "Line: isotonic regression; shaded: where all of it may lie."
+
+
+def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part], fit: Any) -> str:
+    """Return what the marks of a picture of parts are; ``fit``: an isotonic curve, or None."""
     one, several = _noun(parts)
     wrong = "; ◆ proved wrong, ○ not" if any(side(audit, each) for each in parts) else ""
     bars = f"Bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}."
     if kind == "errors":
-        boxes = (
-            " Boxes: the half of the rows with lower, and with higher predictions." if halves else ""
-        )
+        boxes = " Boxes: the half of the rows with lower, and with higher predictions." * bool(halves)
         limit = f" Dashed: your limit, {shaded(audit)}." if shaded(audit) else ""
         return f"Dots: {several} of the predictions{wrong}. {bars}{boxes}{limit}"
-    rate = "events observed per 1,000 rows" if kind == "rare" else "observed rate"
-    return f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
+    rare = kind == "rare" and not unit().of_outcomes
+    rate = "events observed per 1,000 rows" if rare else f"observed {unit().mean}"
+    text = f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
+    return text if fit is None else f"{text} {_ISOTONIC[fit.low is not None]}"
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
@@ -212,22 +212,23 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
     told = [f"{text} in {many(count)}" for text, count in ways.items()]
     text = f"{', '.join(told) or 'not shown to be wrong in any'} of {many(len(of.bins))} bins."
     view = next(each for each in audit.views if each.lens == of.lens)
-    about = "" if audit.n_classes == 2 else f", {lens_name(view)}"
+    about = "" if vocabulary.is_single(audit) else f", {lens_name(view)}"
     return f"{shown_column(of.feature)}{about}: {text}"
 
 
 def feature_note(audit: Audit) -> str:
     """Return what a picture along a feature shows."""
     return (
-        f"Dots: observed rate; bars: intervals that allow for all {audit.n_slices:,} slices searched, "
-        f"{sizes.sure(audit)}. Dashed: predicted."
+        f"Dots: observed {unit().mean}; bars: intervals that allow for all {audit.n_slices:,} slices "
+        f"searched, {sizes.sure(audit)}. Dashed: predicted."
     )
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     """Return what a cumulative difference shows, where it leaves its band."""
     out = drawn.outside.values()
-    ways = [f"predicted too {way}" for over, way in ((True, "often"), (False, "rarely")) if over in out]
+    called = {True: "high", False: "low"} if unit().of_outcomes else {True: "often", False: "rarely"}
+    ways = [f"predicted too {way}" for over, way in called.items() if over in out]
     text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
     return _titled(audit, view, text)
 
@@ -235,8 +236,9 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
 def cumulative_note(audit: Audit) -> str:
     """Return how to read a cumulative difference."""
     sure = confidence_text(audit.confidence)
+    of = "" if unit().of_outcomes else " events"
     return (
-        "Predicted less observed events, added up from the lowest prediction to the highest. A rising "
+        f"Predicted less observed{of}, added up from the lowest prediction to the highest. A rising "
         f"line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
     )
 
@@ -312,6 +314,14 @@ def coverage_note(audit: Audit) -> str:
     )
 
 
+def diagrams_note(audit: Audit, pictures: int) -> str | None:
+    """Return how to read the diagrams of a report, so many; None of probabilities."""
+    if audit.functional is not None:
+        text = f"Intervals: {_kind(audit)}, all correct together, {sizes.sure(audit)}. {_ISOTONIC[1]}"
+        return f"Dots: observed mean in parts of the forecasts. {text}"
+    return None if audit.n_classes else levels_note(audit, pictures)
+
+
 def levels_note(audit: Audit, pictures: int = 1) -> str:
     """Return how to read pictures of all levels, of which there are so many."""
     sure, outcomes = confidence_text(audit.confidence), outcomes_called(audit)
@@ -339,8 +349,8 @@ def chance_note(audit: Audit) -> str:
     """Return what a picture of the evidence shows."""
     outcomes = outcomes_called(audit)
     drawn = f"in each set of {outcomes} simulated from the model's own predictions"
-    if audit.clusters is not None:
-        drawn = "with the errors of randomly chosen clusters reversed"
+    if audit.clusters is not None or audit.functional is not None:
+        drawn = f"with the errors of randomly chosen {_unit(audit)} reversed"
     return f"Grey: the strongest evidence of any check, {drawn}. Thick line: in your {outcomes}."
 
 
@@ -355,7 +365,8 @@ def chance_title(reached: int, draws: int) -> str:
 
 def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
     """Return what a table of views shows; ``noun``: "group", "class" or "part"."""
-    lead, noun = audit.story.subject, noun if audit.n_classes or noun != "class" else "probability"
+    of_numbers = noun == "class" and vocabulary.of_distributions(audit)
+    lead, noun = audit.story.subject, "probability" if of_numbers else noun
     of = [v for v in views if v.group or v.lens.startswith("class:") or noun == "probability"]
     counts = Counter(way for view in of if (way := side(audit, view)))
     if audit.story.alone:
@@ -369,9 +380,8 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
         way, name = side(audit, lead.of), begun(view_name(lead.of))
         return f"{name}: {f'{way} on average' if way else 'wrong on average, by its own check'}."
     if some := sum(view.key in audit.wrong_views for view in of):
-        text = (
-            f"{many(some)} of {many(len(of))} {plural(noun)} {'is' if some == 1 else 'are'} wrong for"
-        )
+        are = "is" if some == 1 else "are"
+        text = f"{many(some)} of {many(len(of))} {plural(noun)} {are} wrong for"
         return capital(f"{text} some predictions; on average none is proved to be.")
     wrong = vocabulary.way(audit.limit.only, audit.views[0].lens) or "wrong"
     return f"No {'mean' if noun == 'part' else noun} is proved to be {wrong} on average."

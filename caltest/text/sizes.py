@@ -11,6 +11,9 @@ from caltest._numbers import (
     outward_points,
     percent,
     percents,
+    unit,
+    up_to,
+    with_unit,
     without_rounding,
 )
 from caltest._visible import shown_column
@@ -54,9 +57,16 @@ def rates(view: Sized) -> tuple[float, float]:
     return view.predicted or 0.0, view.observed or 0.0
 
 
-def told_as_ratio(view: View) -> bool:
-    """Say whether an error of a view is stated as a ratio, since its event is rare."""
+def both(of: Sized) -> tuple[str, str]:
+    """Write what is predicted on average, and what was observed."""
+    return percents(*rates(of), 1, of.low or 0.0, of.high or 0.0)
+
+
+def told_as_ratio(view: View, audit: Audit) -> bool:
+    """Say whether an error is stated as a ratio: of rare events, or of outcomes if the limit is one."""
     low, high = sorted(rates(view))
+    if unit().of_outcomes:
+        return audit.materiality is None and audit.materiality_ratio is not None and low > 0.0
     return view.lens != "top_label" and 0.0 < low <= high / _TOLD_RATIO and high <= RARE
 
 
@@ -82,10 +92,10 @@ def too(view: View, audit: Audit) -> str:
         place = "lie in it" if words.kind_of(view.lens) == "interval" else "lie at or below it"
         ties = f", and with ties {stated} should" if with_ties(view) else ""
         return f"{side}: about {share} of {words.outcomes_called(audit)} {place}{ties}"
-    if told_as_ratio(view) and not view.projected:
-        times_observed = predicted / observed
-        number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.2g}"
-        return f"{side}: about {number} times the observed rate"
+    if told_as_ratio(view, audit) and not view.projected:
+        times_observed, digits = predicted / observed, 2 + unit().of_outcomes
+        number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.{digits}g}"
+        return f"{side}: about {number} times the observed {unit().mean}"
     if view.projected:
         return f"at least {distances(view)[0]} percentage points {side}"
     return f"about {about_points(abs(predicted - observed))} {side}"
@@ -110,11 +120,11 @@ def interval(view: View | Part | Rest, audit: Audit) -> str:
         return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
     side = words.counted_way(only, view.lens)
     if view.proved:
-        return f"at least {outward_points(view.proved, view.proved)[0]} points {side} ({sure(audit)})"
-    if view.own_low is None:
+        least = with_unit(outward_points(view.proved, view.proved)[0])
+        return f"at least {least} {side} ({sure(audit)})"
+    if view.own_low is None or math.isinf(own_most(view, audit)):
         return f"not shown to be {side}"
-    most = outward_points(0.0, own_most(view, audit))[1]
-    return f"at most {most} points {side} ({own_sure(audit, 1)} confidence, by itself)"
+    return f"at most {up_to(own_most(view, audit))} {side} ({own_sure(audit, 1)} confidence, by itself)"
 
 
 def own_most(of: Sized, audit: Audit) -> float:
@@ -122,12 +132,20 @@ def own_most(of: Sized, audit: Audit) -> float:
     return max((of.own_high or 0.0) if audit.limit.only == "over" else -(of.own_low or 0.0), 0.0)
 
 
-def ends(of: Sized, audit: Audit) -> str:
-    """Return the interval of an error in points: "−9.8 to −5.9", "1.2 or more"."""
-    shown = audit.limit.shown(of)
-    low, high = outward_points(shown.low or 0.0, shown.high or 0.0)
-    one = {"over": f"{low} or more", "under": f"{high} or less"}
-    return one.get(audit.limit.only or "", f"{low} to {high}")
+def ends(of: Sized, audit: Audit, *, own: bool = False) -> str:
+    """Return the interval of an error, or its own: "−9.8 to −5.9", "1.2 or more" without an end.
+
+    Of one side, the joint interval says how large an error is at least, its own how large at most.
+    """
+    shown, only = audit.limit.shown(of), audit.limit.only
+    both_ends = (of.own_low, of.own_high) if own else (shown.low, shown.high)
+    low, high = (end or 0.0 for end in both_ends)
+    start, end = outward_points(low, high)
+    from_ = only != ("over" if own else "under") and math.isfinite(low)
+    to = only != ("under" if own else "over") and math.isfinite(high)
+    if from_ and to:
+        return f"{start} to {end}"
+    return f"{start} or more" if from_ else f"{end} or less" if to else "not known"
 
 
 def between(low: float, high: float, lens: str) -> str:
@@ -135,10 +153,13 @@ def between(low: float, high: float, lens: str) -> str:
     if low > 0.0 or high < 0.0:
         least, most = outward_points(*sorted((abs(low), abs(high))))
         side = words.counted_way("over" if low > 0.0 else "under", lens)
-        return f"between {least} and {most} points {side}"
-    under, over = outward_points(low, high)
+        if math.isinf(high - low):
+            return f"at least {with_unit(least)} {side}"
+        return f"between {least} and {with_unit(most)} {side}"
+    ends = (with_unit(each.lstrip("−")) for each in outward_points(low, high))
+    under, over = ("an unknown amount" if "∞" in each else each for each in ends)
     below, above = (words.counted_way(side, lens) for side in ("under", "over"))
-    return f"between {under.lstrip('−')} points {below} and {over} points {above}"
+    return f"between {under} {below} and {over} {above}"
 
 
 def distances(of: Sized) -> tuple[str, str]:
@@ -155,9 +176,9 @@ def estimated(error: float, lens: str = "") -> str:
 
 def means(of: Sized) -> str:
     """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
-    predicted, observed = percents(*rates(of), 1)
+    predicted, observed = both(of)
     least, most = sorted(rates(of))
-    if most - least < _ALIKE and least >= 0.1:
+    if most - least < _ALIKE and least >= 0.1 and not unit().of_outcomes:
         predicted, observed = (percent(rate, 1) for rate in rates(of))
     ties = " (with ties)" if with_ties(of) else ""
     return f"predicted {predicted}{ties}, {'projected' if of.projected else 'observed'} {observed}"
@@ -179,14 +200,14 @@ def bracketed(observed: str, of: Sized) -> str:
 
 
 def times(view: Sized, audit: Audit) -> str:
-    """Return between which multiples of the true rate a rare event's prediction lies."""
+    """Return between which multiples of the true rate, or mean, what is predicted lies."""
     predicted, (low, high) = view.predicted or 0.0, view.true_rates
-    least = f"{math.floor(100.0 * predicted / high) / 100.0:.2f}"
+    least, of = f"{math.floor(100.0 * predicted / high) / 100.0:.2f}", f"times the true {unit().mean}"
     if low <= predicted / MOST_TIMES:  # the true rate may be 0
-        return f"at least {least} times the true rate ({sure(audit)})"
+        return f"at least {least} {of} ({sure(audit)})"
     most = f"{math.ceil(100.0 * predicted / low) / 100.0:,.2f}"
-    start = "at most" if audit.limit.only == "under" else f"between {least} and"
-    return f"{start} {most} times the true rate ({sure(audit)})"
+    one = audit.limit.only == "under" or math.isinf(high)
+    return f"{'at most' if one else f'between {least} and'} {most} {of} ({sure(audit)})"
 
 
 def with_predictions(part: Part) -> str:
@@ -205,21 +226,22 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
             if same and left not in own and [each.column for each in own - around] == [left.column]:
                 return whole_name(view, audit)
         return f"rows{left_by(whole)}"
-    return words.group_name(whole.group) if audit.n_classes == 2 else words.view_name(whole)
+    return words.group_name(whole.group) if words.is_single(audit) else words.view_name(whole)
 
 
 # ------------------------------------------------------------------ against the limit
 
 
 def farthest(of: View | Part | Rest, audit: Audit) -> str:
-    """Return how large an error is possible, at most: in points, or as a ratio."""
+    """Return how large an error is possible, at most: in points or units, or as a ratio."""
+    if math.isinf(own_most(of, audit) if audit.limit.only else of.most):
+        return "unknown size"
     if only := audit.limit.only:
-        end = outward_points(0.0, own_most(of, audit))[1]
         by = f"({own_sure(audit, 1)} confidence, by itself)"
-        return f"up to {end} points {words.counted_way(only, of.lens)} {by}"
+        return f"up to {up_to(own_most(of, audit))} {words.counted_way(only, of.lens)} {by}"
     if audit.materiality is not None or audit.materiality_ratio is None:
         _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
-        return f"up to {outward_points(0.0, of.most)[1]} points {words.counted_way(side, of.lens)}"
+        return f"up to {up_to(of.most)} {words.counted_way(side, of.lens)}"
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
     if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
         return "any factor"

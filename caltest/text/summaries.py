@@ -76,9 +76,8 @@ def rounded(step: float, n_summed: int = 1) -> str:
     low, high = max(stated - 0.5 * step, 0.0), min(stated + 0.5 * step, 1.0)
     text = f"to {100.0 * step:.4g}%: a stated {100.0 * stated:.6g}% means "
     text += f"{100.0 * low:.6g} to {100.0 * high:.6g}%"
-    return text + (
-        f", and a sum of {n_summed} is good to ±{points(0.5 * step * n_summed)}" * (n_summed > 1)
-    )
+    summed = f", and a sum of {n_summed} is good to ±{points(0.5 * step * n_summed)}"
+    return text + summed * (n_summed > 1)
 
 
 def recalibration(result: Recalibration) -> str:
@@ -278,14 +277,8 @@ def estimation(found: SquaredErrorEstimate) -> str:
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     gaps = [(_name(each), *found.gap(each)) for each in others]
     near = [name for name, gap, error in gaps if not gap > _CLEAR * error]
-    facts: dict[str, Any] = {
-        "e": found,
-        "table": table,
-        "others": others,
-        "near": near,
-        "clear": _CLEAR,
-    }
-    facts |= {"named": _name, "option": _option, "with_error": _with_error}
+    facts: dict[str, Any] = {"e": found, "table": table, "others": others, "near": near}
+    facts |= {"clear": _CLEAR, "named": _name, "option": _option, "with_error": _with_error}
     return filled("estimation", found.warnings, second=gaps[0][1:] if gaps else None, **facts)
 
 
@@ -411,9 +404,8 @@ def monitor(state: MonitorState) -> str:
         return f"about {row}" if each.since else "the first row"
 
     def place(each: Evidence) -> str:
-        return (
-            "" if each.column is None else f" where {shown(each.column)} is {shown(each.value or '')}"
-        )
+        value = shown(each.value or "")
+        return "" if each.column is None else f" where {shown(each.column)} is {value}"
 
     by_clusters = [] if state.clusters is None else ["clusters"]
     adjusted = ["adjusted"] if len(state.evidence) > 1 else []
@@ -500,9 +492,8 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     marks += pictures.with_intervals(ends[1:], error, limits[0], limits[1], bad)
     unit = {"count": "events per 100 rows", "mean": "units"}.get(kind, "points")
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
-    title = (
-        f"Error in every batch, limits hold for all of them together{alone}: {state.periods[0].event}"
-    )
+    title = f"Error in every batch, limits hold for all of them together{alone}"
+    title += f": {state.periods[0].event}"
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
     return found if kind == "mean" else [*found, _then_and_now(state, state.worst)]
 
@@ -531,7 +522,6 @@ def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
     if ranks:
         marks.append(Mark("line", "diag", (0.0, 1.0), (1.0 / len(worst.first),) * 2))
         x = pictures.axis_of_probabilities([0.0, 1.0])
-        return title, Picture(
-            marks, x, y, "where outcomes lie in what was predicted", "share of outcomes"
-        )
+        of = "where outcomes lie in what was predicted", "share of outcomes"
+        return title, Picture(marks, x, y, *of)
     return title, Picture([*marks, DIAGONAL], y, y, "predicted probability", "observed rate")

@@ -33,6 +33,7 @@ _STATED: Mapping[str, Mapping[str, str]] = {
 }
 #: The same of all that is no probability: coverage that is claimed and not reached is too low.
 _WAYS = {**_STATED, "coverage": {"over": "too low", "under": "too high"}}
+_POINTS = "mean", "expectile"  # what point forecasts state
 _COUNTED: Mapping[str, str] = {"over": "fewer than predicted", "under": "more than predicted"}
 
 #: What nulls and statistics are called in sentences, where not by their names.
@@ -169,6 +170,16 @@ def kind_of(lens: str) -> str:
     return within(lens)[1].partition(":")[0]
 
 
+def is_single(audit: Audit) -> bool:
+    """Whether one number is predicted of every row: the probability of one event, or a point."""
+    return audit.n_classes == 2 or audit.functional is not None
+
+
+def of_distributions(audit: Audit) -> bool:
+    """Whether whole distributions of numbers are predicted, in rows with several views each."""
+    return not (audit.n_classes or is_single(audit))
+
+
 def of_probabilities(audit: Audit | AuditPlan) -> bool:
     """Whether errors are those of probabilities of events, and not of intervals and quantiles."""
     return not any(is_stated(view.lens) for view in audit.views)
@@ -248,9 +259,9 @@ def lens_name(view: View) -> str:
         if kind == "pair":
             return f"the dependence of {' and '.join(map(visible, halves(level)))}"
         return f"{_WHOLE.get(lens, f'the lens {lens}')}{of}"
-    if is_stated(lens):
-        share = f"{100.0 * float(level):g}%"
-        return f"the median{of}" if lens == "quantile:0.5" else f"the {share} {kind}{of}"
+    if is_stated(lens) or kind in _POINTS:
+        share = f"{100.0 * float(level):g}% " if level else ""
+        return f"the median{of}" if lens == "quantile:0.5" else f"the {share}{kind}{of}"
     if kind == "until":
         return f"the {risk_name(view)}"
     if view.lens != "canonical" and not view.lens.startswith("class:"):
@@ -287,7 +298,7 @@ def subject(view: View) -> str:
             "pair": f"the predicted correlations of {name.removeprefix('the dependence of ')}",
             "ranks": f"the predicted joint distributions, by {name},",
         }.get(kind_of(lens), "the predicted probabilities")
-    if is_stated(view.lens) or kind_of(view.lens) == "until":
+    if is_stated(view.lens) or kind_of(view.lens) in ("until", *_POINTS):
         return lens_name(view).replace("the ", "the predicted ", 1)
     if view.lens != "canonical" and not view.lens.startswith("class:"):
         return f"the predicted probability that {visible(view.event)}"
