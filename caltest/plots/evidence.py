@@ -145,6 +145,7 @@ class MonitorDisplay(ResultDisplay):
     equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted,
     with bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
     whichever group is shown, in a picture that is looked at once. A filled mark is outside its band.
+    For point forecasts of a mean there is no such picture.
 
     Parameters
     ----------
@@ -169,9 +170,12 @@ class MonitorDisplay(ResultDisplay):
     _parts = ": one for the evidence, one for errors, and one for reliability"
 
     def _grid(self) -> dict[str, Any]:
+        if len(self.result.pictures) == 2:  # of means
+            return {"mosaic": [[0], [1]], "figsize": (6.4, 5.2)}
         return {"mosaic": [[0, 2], [1, 2]], "figsize": (10.0, 5.2), "width_ratios": (1.6, 1.0)}
 
     def _pictures(self) -> list[tuple[Any, ...]]:
         blank = "no row has its outcome yet", Picture([], *2 * (Axis(0.0, 1.0, ()),))
-        found = [*self.result.pictures, blank, blank][:3]
+        found = self.result.pictures
+        found = found if len(found) == 2 else [*found, blank, blank][:3]
         return [(picture, lettering(title, 3 * canvas.CLAUSE)) for title, picture in found]
