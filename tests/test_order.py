@@ -18,7 +18,7 @@ AT_RISK = Quantiles([0.01], np.full((T, 1), -2.3))
 
 
 def tried(predicted, outcomes, statistic="runs", **how):
-    return caltest.test(predicted, outcomes, statistic, rng=0, **{"order": True} | how)
+    return caltest.test(predicted, outcomes, statistic, **{"order": True, "rng": 0} | how)
 
 
 def persistent(rng, first, after):
@@ -149,7 +149,7 @@ def given_yesterday(rng, hits):
 def test_levels_where_forecasts_depend_on_outcomes(statistic):
     rng, (name, hits) = np.random.default_rng(5), (statistic or "runs 0").split()
     drawn = [(garch if statistic else given_yesterday)(rng, float(hits)) for _ in range(400)]
-    found = np.mean([tried(*each, name, n_resamples=99).pvalue <= 0.05 for each in drawn])
+    found = np.mean([tried(*each, name, n_resamples=99, rng=rng).pvalue <= 0.05 for each in drawn])
     assert found <= binomial_limits(400, 0.05 if statistic else 0.06)[1]
 
 
@@ -157,5 +157,5 @@ def test_levels_where_forecasts_depend_on_outcomes(statistic):
 def test_hits_that_cluster_are_found():
     rng = np.random.default_rng(7)
     drawn = [np.where(persistent(rng, 0.02, 0.15), -3.0, 0.0) for _ in range(200)]
-    found = np.mean([tried(AT_RISK, y, n_resamples=99).pvalue <= 0.05 for y in drawn])
+    found = np.mean([tried(AT_RISK, y, n_resamples=99, rng=rng).pvalue <= 0.05 for y in drawn])
     assert found >= binomial_limits(200, 0.5)[0]
