@@ -114,6 +114,7 @@ def test_every_group_is_a_series():
     said = "The predicted 5% quantile is not right given earlier outcomes where desk is A. Hits follow"
     assert found.headline.startswith(said)
     assert "order=order" in found.call
+    assert "every forecast is right given all earlier outcomes" in " ".join(found.summary().split())
 
 
 @pytest.mark.slow

@@ -379,7 +379,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             skip(f"{OF_VECTOR.name!r} where rows are more than {MOST_FOR_KERNEL:,}", reason)
         names = {each.name for each in statistics}
         columns = () if look.group is None else (each.column for each in look.group.conditions)
-        if whole.order is not None and default and derived.isdisjoint(columns):
+        own_series = default and options.tolerance is None and derived.isdisjoint(columns)
+        if whole.order is not None and own_series:
             statistics += (own := in_time(look))
             if scope.event and not own and look.group is None:
                 skip(f"the order of rows through the lens {scope.label!r}", _NOT_IN_TIME)
