@@ -98,8 +98,8 @@ def test_signature_is_the_contract():
         "statistic": (None, False), "null": (None, True), "lens": (None, True),
         "alternative": (None, True), "tolerance": (None, True), "rounding": (None, True),
         "weights": (None, True), "clusters": (None, True), "sampling_rates": (None, True),
-        "class_names": (None, True), "features": (None, True), "order": (None, True), "logits": (False, True),
-            "n_resamples": (None, True),
+        "class_names": (None, True), "features": (None, True), "order": (None, True),
+        "logits": (False, True), "n_resamples": (None, True),
         "rng": (None, True), "n_jobs": (None, True), "progress": (False, True),
     }  # fmt: skip
 
