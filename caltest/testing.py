@@ -36,7 +36,7 @@ from caltest.resampling import columns_of, signed_columns
 from caltest.results import CalibrationResult, result_of
 from caltest.sampling import ROWS, Rng, seed_of
 from caltest.statistics import AllRowsNeededError, Statistic, StatisticLike, find_statistic
-from caltest.statistics.features import EventsAfter, OfHits, OfOrder
+from caltest.statistics.order import EventsAfter, OfHits, OfOrder
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 

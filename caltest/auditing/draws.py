@@ -37,7 +37,7 @@ from caltest.pvalues import Alternative, StepDown, adjusted, evidence_of_draws
 from caltest.resampling import Column, Draws, draws_of_signs, signed_columns, table
 from caltest.sampling import child_seed
 from caltest.statistics import FeatureScan
-from caltest.statistics.features import OfHits, OfOrder
+from caltest.statistics.order import OfHits, OfOrder
 from caltest.tolerance import rounded_view, sided_answer
 
 Labels: TypeAlias = NDArray[Any]

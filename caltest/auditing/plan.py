@@ -24,7 +24,7 @@ from caltest.laws import Classes, Point
 from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
 from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
-from caltest.statistics.features import EventsAfter, OfOrder
+from caltest.statistics.order import EventsAfter, OfOrder
 
 #: Of one probability by default: of its mean, of the whole curve, and of log losses.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))

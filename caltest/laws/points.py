@@ -96,7 +96,9 @@ class Point(Shaped):
         named = kind in (QUANTILE, EXPECTILE) if colon else kind in (MEAN, MEDIAN)
         if not (named and 0.0 < self.tau < 1.0):
             raise InputError(argument="functional", found=quoted(functional), do=_GIVE)
-        self.functional, self.symmetric, self.low, self.high = functional, symmetric, low, high
+        middle = {QUANTILE: MEDIAN, EXPECTILE: MEAN} if self.tau == 0.5 else {}
+        self.functional = middle.get(kind, functional)
+        self.symmetric, self.low, self.high = symmetric, low, high
         if symmetric and kind == EXPECTILE and self.tau != 0.5:
             text = "{argument} is about means, and these are expectiles; leave it out, or give ends."
             raise InputError(text, argument="symmetric")
@@ -187,7 +189,7 @@ class Point(Shaped):
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Say what beats a mean, where outcomes may be counts."""
-        if self.low != 0.0 or outcomes.min() > 0.0 or self.of_quantile:
+        if self.low != 0.0 or self.high is not None or self.of_quantile or outcomes.min() > 0.0:
             return ()
         law = "a law, such as scipy.stats.poisson(rate * exposure), is tested exactly, on both sides"
         return (f"Of outcomes that are counts, or counts by exposure, {law}.",)

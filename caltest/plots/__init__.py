@@ -8,8 +8,14 @@ from typing import Any
 from caltest.exceptions import InputError
 from caltest.plots.canvas import Display, ResultDisplay
 from caltest.plots.distributions import PITDisplay, SurvivalDisplay
-from caltest.plots.evidence import AuditDisplay, MonitorDisplay, NullDisplay
-from caltest.plots.findings import BoundsDisplay, ComparisonDisplay, PowerDisplay
+from caltest.plots.findings import (
+    AuditDisplay,
+    BoundsDisplay,
+    ComparisonDisplay,
+    MonitorDisplay,
+    NullDisplay,
+    PowerDisplay,
+)
 from caltest.plots.panel import Panel
 from caltest.plots.reliability import ReliabilityDisplay
 

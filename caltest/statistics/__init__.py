@@ -13,8 +13,10 @@ from caltest.statistics.classical import *
 from caltest.statistics.distributions import *
 from caltest.statistics.ece import *
 from caltest.statistics.features import *
-from caltest.statistics.features import OfFeatures, OfOrder
+from caltest.statistics.features import OfFeatures
 from caltest.statistics.omnibus import *
+from caltest.statistics.order import *
+from caltest.statistics.order import OfOrder
 from caltest.statistics.points import *
 from caltest.statistics.skce import *
 from caltest.statistics.table import TABLE

@@ -1,0 +1,243 @@
+"""Statistics of the order of rows: do errors follow errors?
+
+H0 is that every forecast is the law of the outcome given all earlier outcomes and forecasts, which
+is more than calibration. Then the PITs of laws without atoms are independent and uniform, and hits of
+one chance are independent, whatever the forecasts depend on: drawing outcomes is exact. Events whose
+chances vary may have them from earlier outcomes, so that they must not be drawn with chances fixed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+from scipy.special import betainc, ndtri
+
+from caltest._parallel import ALONE, Workers
+from caltest._sums import Array, Places
+from caltest.data import Rows
+from caltest.exceptions import Argument, InputError
+from caltest.forms import Form
+from caltest.forms.base import HasNormalLimit, Labels
+from caltest.sampling import generator
+from caltest.statistics.base import Listed
+
+_ATOM = 1e-6  # less probability at one place counts as none
+_ALIKE = 1e-9  # chances that differ by rounding
+
+
+@dataclass(frozen=True, eq=False)
+class HitPairs(Form):
+    """T = Σ over pairs of hits: neighbours count 1, or all near^gap."""
+
+    rows: Places  #: In order, (n,).
+    hit: int  #: The class that is a hit.
+    chance: float
+    near: float
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for labels (B, n)."""
+        from scipy.signal import lfilter  # slow
+
+        hits = (labels[:, self.rows] == self.hit).astype(np.float64)
+        before = lfilter([0.0, self.near or 1.0], [1.0, -self.near], hits, axis=1)
+        return np.asarray((hits * before).sum(axis=1))
+
+    def in_words(self, labels: Labels) -> str:
+        """Say how many hits follow each other, and whether more than in random order."""
+        n, count, value = len(labels), np.count_nonzero(labels == self.hit), self.value(labels)
+        mean = self.value(np.full(n, self.hit)) * count * (count - 1) / (n * (n - 1))
+        rng, least = generator(0), value * (1.0 - _ALIKE)
+        as_many = sum(self.value(rng.permutation(labels)) >= least for _ in range(199))
+        so = "No more hits follow hits than so many must" if as_many > 9 else "Hits follow hits"
+        what = f"{value:,.0f} came right after another"
+        what = f"Σ {self.near}^gap is {value:.3g}" if self.near else what
+        hits = f"{count:,} hits in {n:,} rows, {n * self.chance:.3g} predicted"
+        return f"{so}: {what}, and {mean:.2g} in random order ({hits})."
+
+
+@dataclass(frozen=True, eq=False)
+class EventsAfter(HasNormalLimit):
+    """Normal score of Σ y_{t−1} (y_t − p_t), for chances that may depend on earlier outcomes."""
+
+    rows: Places  #: In order, (n,).
+    chances: Array  #: p, in order, (n,).
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> NoReturn:
+        """Refuse: outcomes drawn with fixed chances are none that depend on each other."""
+        text = "chances that vary may depend on earlier outcomes, so that none are drawn; give {null}."
+        raise InputError(text, null=Argument("null", "normal"))
+
+    def _counts(self, labels: Labels) -> tuple[int, Array]:
+        y = labels[self.rows] == 1
+        return int(np.count_nonzero(y[1:] & y[:-1])), self.chances[1:][y[:-1]]
+
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        """Return the value for one label vector."""
+        came, p = self._counts(labels)
+        if not (mean := float(p.sum())):
+            return 0.0
+        share = float(p @ p) / mean  # of a binomial that has the mean Σ p and the variance Σ p (1 − p)
+        tail = betainc(came + 0.5, max(mean / share - came, 0.0) + 0.5, share)
+        return -float(ndtri(max(tail, 1e-300)))
+
+    def cumulant_generator(self, t: float) -> tuple[float, float, float]:
+        """Return those of a standard normal variable."""
+        return 0.5 * t**2, t, 1.0
+
+    def in_words(self, labels: Labels) -> str:
+        """Say how many events followed one, and how many were predicted."""
+        came, p = self._counts(labels)
+        followed = f"{came:,} of {len(p):,} events were followed by another"
+        return f"{followed}, where {p.sum():,.1f} were predicted."
+
+
+@dataclass(frozen=True, eq=False)
+class PitLags(Form):
+    """T = the largest of |z_k(u)|, k = 1 to 5, and of |Σ_k z_k(|u − ½|)|/√5, u = PIT."""
+
+    rows: Places  #: In order, (n,).
+    law: Any
+
+    def _scores(self, outcomes: Labels) -> Array:
+        """Return z of PITs at each lag, and of their distances from ½ at all lags, (B, K + 1)."""
+        below, at = self.law.cdf(outcomes)
+        n, u = len(self.rows), 0.5 * (below + at)[:, self.rows]
+        each = np.stack([u, np.abs(u - 0.5)])
+        each -= each.mean(axis=2, keepdims=True)
+        each /= np.sqrt(np.maximum((each**2).sum(axis=2, keepdims=True), 1e-300))
+        lags = range(1, min(6, n))
+        z = [(each[..., k:] * each[..., :-k]).sum(axis=2) * n / (n - k) ** 0.5 for k in lags]
+        return np.column_stack([*(own[0] for own in z), sum(own[1] for own in z) / len(z) ** 0.5])
+
+    def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        """Return the (B,) values for labels (B, n)."""
+        return np.asarray(np.abs(self._scores(labels)).max(axis=1))
+
+    def in_words(self, labels: Labels) -> str:
+        """Say which PITs are most correlated."""
+        z = self._scores(labels[None])[0]
+        lag = int(np.abs(z).argmax()) + 1
+        what = f"PITs of rows {lag} apart" if lag < len(z) else "|PIT − ½| of rows up to 5 apart"
+        return f"Most correlated are {what} (z = {z[lag - 1]:+.2f})."
+
+
+class OfOrder(Listed):
+    """A statistic of the order of rows."""
+
+    @staticmethod
+    def in_time(predictions: Rows) -> Places:
+        """Return the rows in order, (n,); raise without one, or where it does not tell rows apart."""
+        if (order := predictions.order) is None:
+            text = "this statistic looks at the order of rows; give {test} an {order}."
+            raise InputError(text, test=Argument("caltest.test"), order=Argument("order"))
+        rows = np.argsort(order, kind="stable")
+        for place in np.flatnonzero(np.diff(order[rows]) == 0)[:1]:
+            row = rows[place] if predictions.places is None else predictions.places[rows[place]]
+            text = "order is the same in {row} and another; give one series, or several as groups."
+            raise InputError(text, row=int(row))
+        return rows
+
+
+class OfHits(OfOrder):
+    """A statistic of hits, the rarer of two classes where these have one chance, else class 1."""
+
+    near = 0.0  #: What a pair keeps of its weight with each row between.
+
+    def given(self, predictions: Rows) -> HitPairs | EventsAfter:
+        """Fix the chances, and the order."""
+        p, rows = self.probability(predictions), self.in_time(predictions)
+        if np.ptp(p) <= _ALIKE:
+            hit = int(p.mean() <= 0.5)
+            return HitPairs(rows, hit, float(p[0] if hit else 1.0 - p[0]), self.near)
+        if self.near:
+            raise InputError(f"{self.name!r} is of hits of one chance, and these vary; use 'runs'.")
+        return EventsAfter(rows, p[rows])
+
+
+class Runs(OfHits, row="runs", takes_weights=False):
+    """Number of hits that follow a hit: do hits cluster?
+
+    A hit is an event; or that an outcome lies beyond a predicted quantile (that it equals it is none).
+    Distributions take a lens such as "quantile:0.01", through which a hit is the rarer of both classes;
+    without one, quantile forecasts are looked at at their outermost level, the lower of two. The
+    p-value is exact, as hits of one chance are independent if forecasts used all earlier outcomes. Too
+    many hits raise the number too: results say whether it is more than as many in random order have.
+
+    For events whose chances vary the value is the normal score of Σ y_{t−1} (y_t − p_t), the events
+    that follow one less their chances: a martingale, compared with the binomial distribution that has
+    its conditional mean and variance, half a count in. That is about right. It is never drawn, since
+    chances may depend on earlier outcomes.
+
+    Notes
+    -----
+    The hypothesis is more than calibration: each forecast is right given *all* earlier outcomes and
+    forecasts. One that is calibrated but neglects yesterday's outcome is found.
+
+    References
+    ----------
+    Christoffersen, "Evaluating interval forecasts", International Economic Review 39 (1998).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> at_risk = caltest.predictive.Quantiles([0.05], np.full((100, 1), -1.6))
+    >>> returns = np.where(np.arange(100) // 5 % 10, 0.1, -2.0)
+    >>> caltest.test(at_risk, returns, "runs", order=True, rng=0).statistic
+    8.0
+    """
+
+
+class Decay(OfHits, row="decay", takes_weights=False):
+    """Σ .9^gap over all pairs of hits, a gap being how many rows the second comes after the first.
+
+    As "runs", it is about hits, and exact; it finds hits that come near to each other, though not one
+    right after the other. Refused for events whose chances vary.
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> at_risk = caltest.predictive.Quantiles([0.05], np.full((100, 1), -1.6))
+    >>> returns = np.where(np.arange(100) % 50 % 3, 0.1, np.where(np.arange(100) % 50 < 12, -2, 0.1))
+    >>> caltest.test(at_risk, returns, "decay", order=True, rng=0).pvalue
+    0.001
+    """
+
+    near = 0.9
+
+
+class Autocorrelation(OfOrder, row="autocorrelation", takes_weights=False):
+    """Largest standardised autocorrelation: of PITs 1 to 5 rows apart, and of |PIT − ½| over all five.
+
+    The first finds means that lag behind, the second spreads that do ("volatility clusters"). Both are
+    taken about the mean of the sample, so that PITs which are wrong on average do not raise them. Exact
+    for distributions without atoms, and members without ties, if forecasts used all earlier outcomes.
+
+    Raises
+    ------
+    InputError
+        If distributions have atoms, as those of counts do, or if vectors are predicted.
+
+    References
+    ----------
+    Diebold, Gunther, Tay, "Evaluating density forecasts", International Economic Review 39 (1998).
+
+    Examples
+    --------
+    >>> import numpy as np, caltest
+    >>> walk = np.cumsum(np.random.default_rng(0).normal(size=200))
+    >>> predicted = caltest.predictive.Normal(np.append(0.0, 0.5 * walk[:-1]), sd=1.0)
+    >>> caltest.test(predicted, walk, "autocorrelation", order=True, rng=0).pvalue
+    0.001
+    """
+
+    def given(self, predictions: Rows) -> PitLags:
+        """Fix the predictions, and the order."""
+        rows, law = self.in_time(predictions), predictions.law
+        sampler: Any = law.sampler(0)
+        below, at = law.cdf(sampler.draw(0, sampler.block))  # type: ignore[attr-defined]
+        if (at - below).max() > _ATOM and np.ptp(at - below) > _ALIKE:
+            found = "the distributions have atoms, so that their PITs are not alike in all rows"
+            raise InputError(f"{found}; use 'runs' through a lens, such as 'quantile:0.95'.")
+        return PitLags(rows, law)
