@@ -31,6 +31,7 @@ from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Stat
 from caltest.auditing.plan import MEAN, Look, make_plan
 from caltest.auditing.points import (
     PointDesign,
+    PointFolds,
     SizesOfPoints,
     answers_of_points,
     as_clusters,
@@ -500,9 +501,9 @@ def audit(
     subject = audited.story.subject
     by_key = {each.key: look for look, each in {**views, **by_slice}.items()}
     look = None if subject is None or not hasattr(subject.of, "event") else by_key[subject.of.key]
-    if of_times or of_points or sets is not None:
+    if of_times or sets is not None:
         return audited
-    if not of_classes:
+    if not (of_classes or of_points):
         look = look and by_key[corrected(audited.story).key]
         where, at = (slice(None), design) if look is None else (look.where, design.at(look.places))
         rows, outcomes = whole.rows.take(where), whole.labels[where]
@@ -512,12 +513,13 @@ def audit(
             entry, outcomes = rows.law.of_entry(look.scope.lens.entry, outcomes)  # type: ignore[attr-defined]
             rows = rows.shown_as(entry)
         return replace(audited, units=InUnits.of(rows, outcomes, at, level))
-    if not audited.rejected or look is None or audited.usual is None:
+    if not audited.rejected or look is None or (audited.usual is None and not of_points):
         return audited
     shown = {each.of.key: by_key[each.of.key] for each in audited.story.named if each.kind == "mean"}
     unshown = sorted(set(by_key) - set(shown), key=lambda key: -by_key[key].n_rows)
     others = {key: by_key[key] for key in unshown if by_key[key].event is not None}
-    tried = remedies(whole, look, shown, others, options.limit, options.seed)
+    how = (PointFolds,) if of_points else ()
+    tried = remedies(whole, look, shown, others, options.limit, options.seed, *how)
     return replace(audited, remedies=tried)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,23 @@ from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, form_of
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Sizes, half_width
-from caltest.auditing.views import Cumulative, Histogram, PitHistogram, Reliability, View
-from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
+from caltest.auditing.views import (
+    Cumulative,
+    Histogram,
+    Isotonic,
+    Part,
+    PitHistogram,
+    Reliability,
+    View,
+)
+from caltest.binning import (
+    ConsistencyBand,
+    DistinctScores,
+    EqualMass,
+    joint_bands,
+    reliability_curve,
+    share_bands,
+)
 from caltest.data import Rows, Sample
 from caltest.forms import Side
 from caltest.forms.predictive import PitScores, levels_of
@@ -57,8 +72,9 @@ def views_of(
         own.setdefault(look, []).append(h)
     order = np.argsort(-found.evidence[: len(plan.hypotheses)], kind="stable").tolist()
     wrong = dict.fromkeys(plan.hypotheses[h][0] for h in order if found.adjusted[h] <= level)
-    chosen = {*list(wrong)[:_MOST_PICTURED], *bounded}
-    classes = plan.looks[0].scope.whole.n_classes is not None
+    scope = plan.looks[0].scope
+    classes, points = scope.whole.n_classes is not None, scope.of_points
+    chosen = {*list(wrong)[:_MOST_PICTURED], *bounded, *plan.looks[:points]}
     drawn = chosen if design.plain and classes else ()
     bands = bands_of(plan.looks, bounded, drawn, level)
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
@@ -87,6 +103,8 @@ def views_of(
         if look in bands or (look in chosen and not design.plain and look.event and classes):
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
+        if look in chosen and points:
+            facts |= pictured_points(look, labels, design.at(look.places).weights, facts["parts"])
         facts["horizon"] = look.scope.horizon
         facts["impossible"] = int(zero[look.where].sum()) if zero.any() else None
         pvalue = min(float(found.adjusted[h]) for h in own[look])
@@ -236,11 +254,32 @@ def pit_histogram(look: Look, outcomes: NDArray[Any], level: float) -> PitHistog
     return PitHistogram(kind, tuple(np.round(shares.clip(0.0, 1.0), 12).tolist()), low, high)
 
 
-def histogram(scores: Array) -> Histogram:
+def pictured_points(
+    look: Look, outcomes: NDArray[Any], weights: Array, parts: Sequence[Part]
+) -> dict[str, Any]:
+    """Return the histogram of point forecasts, and of means the isotonic curve and where it may lie."""
+    scores, law = look.scores(), cast(Any, look.scope.whole.law)
+    found: dict[str, Any] = {"histogram": histogram(scores, (-math.inf, math.inf))}
+    if law.tau != 0.5:
+        return found
+    pooled = DistinctScores.of(scores, weights)
+    places = np.unique(np.linspace(0, len(pooled.scores) - 1, _PLACES).round().astype(np.intp))
+    at, mean = pooled.scores[places], pooled.rising(outcomes[look.where])[places]
+    below = ([part.true_rates[0] for part in parts if part.end <= x] for x in at)
+    above = ([part.true_rates[1] for part in parts if part.start >= x] for x in at)
+    ends = [
+        (max(a, default=-math.inf), min(b, default=math.inf)) for a, b in zip(below, above, strict=True)
+    ]
+    known = [each if -math.inf < each[0] <= each[1] < math.inf else (None, None) for each in ends]
+    band = zip(*known, strict=True) if known != [(None, None)] * len(at) else ()
+    return found | {"isotonic": Isotonic(tuple(at.tolist()), tuple(mean.tolist()), *band)}
+
+
+def histogram(scores: Array, ends: tuple[float, float] = (0.0, 1.0)) -> Histogram:
     """Count the rows in bins of equal width from the smallest to the largest prediction."""
     low, high = float(scores.min()), float(scores.max())
     if high - low < 1e-9:
-        low, high = max(0.0, low - 0.005), min(1.0, high + 0.005)
+        low, high = max(ends[0], low - 0.005), min(ends[1], high + 0.005)
     counts, edges = np.histogram(scores, bins=_BARS, range=(low, high))
     return Histogram(tuple(edges.tolist()), tuple(counts.tolist()))
 

@@ -28,7 +28,7 @@ from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import logsumexp
 from scipy.stats import binom
 
-from caltest._sums import Array
+from caltest._sums import Array, Mask
 from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Look
 from caltest.auditing.sizes import Design, half_width
@@ -235,7 +235,9 @@ def _widening(
 # ------------------------------------------------------------------ remedies
 
 Labels: TypeAlias = NDArray[np.intp]
-Kind: TypeAlias = Literal["order", "shift", "temperature", "temperature and shift", "isotonic"]
+Kind: TypeAlias = Literal[
+    "order", "shift", "temperature", "temperature and shift", "factor", "line", "isotonic"
+]
 
 #: From the simplest on: a later one has to gain clearly more to be chosen.
 KINDS: tuple[Kind, ...] = ("order", "temperature", "shift", "temperature and shift", "isotonic")
@@ -256,11 +258,13 @@ class Remedy:
     Attributes
     ----------
     name
-        "order", "shift", "temperature", "temperature and shift", or "isotonic".
+        "order", "shift", "temperature", "temperature and shift", or "isotonic"; of point forecasts
+        "shift", "factor", "line" (both) or "isotonic".
     in_group
         Whether it was fitted to the named group and changes that group only.
     gain, gain_se
-        By how much it lowers the mean log loss of all rows tried, in nats, and its standard error.
+        By how much it lowers the mean log loss of all rows tried, in nats, or their mean squared error,
+        and its standard error.
     before, after
         Mean error of the view that the advice is about, predicted less observed, of these rows.
     after_se
@@ -270,7 +274,8 @@ class Remedy:
     off_chance
         About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
     slope
-        The fitted slope of the logarithms of probabilities; None of remedies without one.
+        The fitted slope of the logarithms of probabilities, or what forecasts are multiplied by; None
+        of remedies without one.
     rows
         How many rows were tried.
     left
@@ -280,6 +285,10 @@ class Remedy:
         The largest of these that is beyond the limit; 0 without one.
     chosen
         Whether it is the one that is advised.
+    shift
+        What is added to point forecasts; None of remedies without one.
+    loss
+        The mean log loss, or squared error, before.
     """
 
     name: Kind
@@ -297,6 +306,8 @@ class Remedy:
     left: tuple[tuple[Any, float, float], ...] = ()
     excess: float = 0.0
     chosen: bool = False
+    shift: float | None = None
+    loss: float = float("nan")
 
     @property
     def clear(self) -> bool:
@@ -316,6 +327,7 @@ def remedies(
     others: Mapping[Any, Look],
     limit: Limit,
     seed: int,
+    of: type[Folds] | None = None,
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
@@ -338,10 +350,12 @@ def remedies(
         The mean error that matters.
     seed
         Of the folds.
+    of
+        How rows are corrected. Default None: probabilities of classes.
     """
-    possible = whole.rows.probs[np.arange(len(whole.labels)), whole.labels] > 0.0
+    possible = np.setdiff1d(np.arange(len(whole.labels)), whole.rows.impossible(whole.labels))
     stream = generator(seed)
-    places = stream.permutation(np.flatnonzero(possible))[: int(_MOST / whole.rows.n_classes)]
+    places = stream.permutation(possible)[: int(_MOST / (whole.rows.n_classes or 1))]
     if len(places) < _FEWEST:
         return ()
     places = np.sort(places)
@@ -351,25 +365,23 @@ def remedies(
     fold = (stream.permutation(numbers.max() + 1) % _FOLDS)[numbers]
     some = dict(islice(shown.items(), _MOST_LEFT))
     beside = dict(islice(others.items(), _MOST_LEFT))
-    trial = _Trial(rows, labels, fold, numbers, about, some, beside, places, limit)
-    few = rows.n_classes <= _MOST_ISOTONIC
-    kinds = [kind for kind in KINDS if few or kind not in ("isotonic", "order")]
+    trial = (of or Folds)(rows, labels, fold, numbers, about, some, beside, places, limit)
     apart = about.places is not None and trial.member(about).sum() >= _FEWEST
-    tried = [trial.remedy(kind, own) for own in (False, True)[: 1 + apart] for kind in kinds]
+    tried = [trial.remedy(kind, own) for own in (False, True)[: 1 + apart] for kind in trial.kinds]
     best = trial.best(tried)
     return tuple(replace(each, chosen=best is not None and each is best[0]) for each, _ in tried)
 
 
-#: A remedy, and the log loss of every row with it.
+#: A remedy, and the loss of every row with it.
 Tried: TypeAlias = tuple[Remedy, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class _Trial:
+class Folds:
     """Rows that are cut into folds: ``unit`` are clusters, or rows."""
 
     rows: Rows
-    labels: Labels
+    labels: NDArray[Any]
     fold: Labels
     unit: Labels
     about: Look
@@ -378,18 +390,40 @@ class _Trial:
     places: Labels  # of these rows among all
     limit: Limit
 
+    @property
+    def given(self) -> Array:
+        """The predictions as they are."""
+        return np.asarray(self.rows.probs)
+
+    @property
+    def kinds(self) -> Sequence[Kind]:
+        """What is tried, from the simplest on."""
+        few = self.rows.n_classes <= _MOST_ISOTONIC
+        return [kind for kind in KINDS if few or kind not in ("isotonic", "order")]
+
+    def fit(self, kind: Kind, rows: Mask) -> tuple[Mend, dict[str, float]]:
+        """Fit a remedy to some rows; return it, and its numbers by the names of fields."""
+        mend, slope = fit(kind, self.given[rows], self.labels[rows], self.rows.weights[rows])
+        return mend, {"slope": slope} if "temperature" in kind else {}
+
+    def losses(self, probs: Array) -> Array:
+        """Return the loss of every row."""
+        of_labels = probs[np.arange(len(probs)), self.labels]
+        return np.asarray(-np.log(np.maximum(of_labels, _SMALLEST)))
+
     def member(self, look: Look) -> NDArray[np.bool_]:
         """Return which rows a look is of."""
         all_rows = np.ones(len(self.labels), bool)
         return all_rows if look.places is None else np.isin(self.places, look.places)
 
     def through(self, look: Look, probs: Array) -> tuple[Array, Array, Array]:
-        """Return the scores of a look, the labels, and how rows count in it."""
+        """Return the scores of a look, their errors, and how rows count in it."""
         own = look.scope.lens
         lens = own if own is not None or self.rows.n_classes == 2 else TopLabel()
         view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), lens)
         w = np.where(self.member(look), self.rows.weights, 0.0)
-        return view.rows.probs[:, 1], view.labels, w
+        scores = view.rows.probs[:, 1]
+        return scores, scores - view.labels, w
 
     def left(self, probs: Array) -> tuple[tuple[tuple[Any, float, float], ...], float]:
         """Return what is predicted where means are wrong, the errors, and the largest beyond.
@@ -408,13 +442,13 @@ class _Trial:
     @cached_property
     def stated(self) -> dict[Any, float]:
         """What is predicted on average where means were not found wrong, by the key of the view."""
-        return {key: self.mean_of(look, self.rows.probs)[0] for key, look in self.others.items()}
+        return {key: self.mean_of(look, self.given)[0] for key, look in self.others.items()}
 
     def mean_of(self, look: Look, probs: Array) -> tuple[float, float]:
         """Return what is predicted on average, and its error."""
-        scores, labels, w = self.through(look, probs)
+        scores, errors, w = self.through(look, probs)
         total = max(float(w.sum()), np.finfo(float).tiny)
-        return float(w @ scores) / total, float(w @ (scores - labels)) / total
+        return float(w @ scores) / total, float(w @ errors) / total
 
     def mean(self, values: Array, weights: Array | None = None) -> tuple[float, float]:
         """Return the weighted mean and its standard error, over clusters."""
@@ -424,28 +458,28 @@ class _Trial:
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
 
     def remedy(self, kind: Kind, in_group: bool) -> Tried:
-        """Cross-fit a remedy; return it with the log loss of every row."""
-        probs, changed = self.rows.probs, self.rows.probs.copy()
+        """Cross-fit a remedy; return it with the loss of every row."""
+        given, changed, fits = self.given, self.given.copy(), list[dict[str, float]]()
         inside = self.member(self.about) if in_group else np.ones(len(self.labels), bool)
-        slopes = []
         for k in range(_FOLDS):
             train, apply = inside & (self.fold != k), inside & (self.fold == k)
             if apply.any() and train.any():
-                mend, slope = fit(kind, probs[train], self.labels[train], self.rows.weights[train])
-                changed[apply] = mend(probs[apply])
-                slopes.append(slope)
-        each = np.arange(len(self.labels)), self.labels
-        held, loss = (-np.log(np.maximum(table[each], _SMALLEST)) for table in (probs, changed))
-        before, _, off_before, _ = self._errors(probs)
+                mend, numbers = self.fit(kind, train)
+                changed[apply] = mend(given[apply])
+                fits.append(numbers)
+        held, loss = self.losses(given), self.losses(changed)
+        before, _, off_before, _ = self._errors(given)
         after, after_se, off_after, chance = self._errors(changed)
-        mean = float(np.mean(slopes)) if "temperature" in kind else None
+        names = {name for each in fits for name in each}
+        means: Any = {name: float(np.mean([each[name] for each in fits])) for name in names}
         errors = before, after, after_se, off_before, off_after, chance
-        gain, left, n = self.mean(held - loss), self.left(changed), len(self.labels)
-        return Remedy(kind, in_group, *gain, *errors, mean, n, *left), loss
+        gain, (left, excess) = self.mean(held - loss), self.left(changed)
+        told: Any = {"left": left, "excess": excess, "loss": self.mean(held)[0], "slope": None, **means}
+        return Remedy(kind, in_group, *gain, *errors, rows=len(self.labels), **told), loss
 
     def best(self, tried: Sequence[Tried]) -> Tried | None:
         """Return the remedy to advise; None if none helps."""
-        before = self.left(self.rows.probs)[1]
+        before = self.left(self.given)[1]
         least = min(each.excess for each, _ in tried)
         if least < before:
             enough = [pair for pair in tried if pair[0].excess == least]
@@ -464,8 +498,8 @@ class _Trial:
                 continue
             if best is not None and best[0] is not remedy:
                 more, error = self.mean(best[1] - loss)
-                both = {best[0].name, remedy.name} == {"temperature", "shift"}
-                both &= self.rows.n_classes == 2 and best[0].in_group == remedy.in_group
+                both = {best[0].name, remedy.name} in ({"temperature", "shift"}, {"factor", "shift"})
+                both &= (self.rows.n_classes or 2) == 2 and best[0].in_group == remedy.in_group
                 if more <= (0.0 if both else _CLEAR * error):  # both have one parameter
                     continue
             best = remedy, loss
@@ -473,8 +507,8 @@ class _Trial:
 
     def _errors(self, probs: Array) -> tuple[float, float, float, float]:
         """Return the mean error of the view, its standard error, that of its tenths, and by chance."""
-        scores, labels, w = self.through(self.about, probs)
-        errors, total = scores - labels, float(w.sum())
+        scores, errors, w = self.through(self.about, probs)
+        total = float(w.sum())
         order = np.argsort(scores, kind="stable")
         tenth = np.minimum((np.cumsum(w[order]) / total * 10.0).astype(np.intp), 9)
         sums = np.bincount(tenth, (w * errors)[order], 10)

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from caltest._sums import Array
+from caltest._sums import Array, Mask
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
+from caltest.auditing.estimates import Folds, Kind, Mend
 from caltest.auditing.limits import Limit
 from caltest.auditing.options import Options
 from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Sizes, binned_error
 from caltest.auditing.slices import Named, Search
 from caltest.auditing.views import Skipped, View
+from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
@@ -120,7 +122,9 @@ class SizesOfPoints(Sizes):
         parts = self.family.parts(*given, Limit())
         ends = (self._cut(each.low, each.high) for each in parts)
         parts = tuple(replace(x, low=a, high=b) for x, (a, b) in zip(parts, ends, strict=True))
-        return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": binned_error(parts)}
+        error = binned_error(parts)
+        error = error if error and error[2] < math.inf else None
+        return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": error}
 
     def with_rows_needed(
         self, views: dict[Look, View], left: list[Any], rests: Sequence[Subtraction], labels: Any
@@ -290,3 +294,65 @@ def named(scans: Sequence[Search], found: Answers, whole: Sample, alpha: float) 
         those = np.flatnonzero(adjusted <= alpha).tolist()
         listed += [Named(scan, k, float(roots[k]), float(adjusted[k])) for k in those]
     return sorted(listed, key=lambda each: -abs(each.root))[:_MOST_NAMED]
+
+
+# ------------------------------------------------------------------ remedies
+
+_STEPS = 20  # of asymmetric least squares: some five are enough
+
+
+class PointFolds(Folds):
+    """Point forecasts that are corrected: every correction makes the mean error of its rows 0."""
+
+    @property
+    def law(self) -> Any:
+        """The forecasts, and what is known of outcomes."""
+        return self.rows.law
+
+    @property
+    def given(self) -> Array:
+        """The forecasts as they are."""
+        return np.asarray(self.law.values)
+
+    @property
+    def kinds(self) -> Sequence[Kind]:
+        """What is tried, from the simplest on; a factor only where no forecast is below 0."""
+        return ("shift", *(("factor",) if self.given.min() >= 0.0 else ()), "line", "isotonic")
+
+    def fit(self, kind: Kind, rows: Mask) -> tuple[Mend, dict[str, float]]:
+        """Fit a correction, of expectiles by asymmetric least squares; it keeps to the ends."""
+        x, y, w, tau = self.given[rows], self.labels[rows], self.rows.weights[rows], self.law.tau
+        ends = (-math.inf if self.law.low is None else self.law.low), self.law.high
+        mend, numbers = corrected(kind, x, y, w)
+        for _ in range(0 if tau == 0.5 else _STEPS):
+            mend, numbers = corrected(kind, x, y, w * np.abs((mend(x) >= y) - tau))
+        return lambda more: np.clip(mend(more), *ends), numbers
+
+    def losses(self, values: Array) -> Array:
+        """Return the squared error of every row, of expectiles weighed by its sign."""
+        apart = values - self.labels
+        return np.asarray(2.0 * np.abs((apart >= 0.0) - self.law.tau) * apart**2)
+
+    def through(self, look: Look, values: Array) -> tuple[Array, Array, Array]:
+        """Return forecasts, their errors, and how rows count in a look."""
+        errors = self.law.errors(self.labels + self.given - values)
+        return values, errors, np.where(self.member(look), self.rows.weights, 0.0)
+
+
+def corrected(kind: Kind, x: Array, y: Array, weights: Array) -> tuple[Mend, dict[str, float]]:
+    """Fit outcomes by forecasts; return what it makes of forecasts, and its slope and shift."""
+    if kind == "isotonic":
+        pooled = DistinctScores.of(x, weights)
+        rising = pooled.rising(y)
+        return lambda more: np.interp(more, pooled.scores, rising), {}
+    mean, observed = (float(weights @ each / weights.sum()) for each in (x, y))
+    apart, slope, shift = weights * (x - mean), 1.0, 0.0
+    if kind == "factor" and mean > 0.0:
+        slope = observed / mean
+    if kind == "line" and (spread := float(apart @ x)) > 0.0:
+        slope = float(apart @ y) / spread
+    if kind != "factor":
+        shift = observed - slope * mean
+    numbers = {"slope": slope, "shift": shift}
+    names = {"shift": ("shift",), "factor": ("slope",)}.get(kind, tuple(numbers))
+    return lambda more: slope * more + shift, {name: numbers[name] for name in names}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -382,7 +383,8 @@ class Audit(Result):
         if self.limit.only:
             return None
         sized = [*self._wholes, *(part for view in self.views for part in view.parts)]
-        return max((each.most for each in sized if each.low is not None), default=None)
+        most = max((each.most for each in sized if each.low is not None), default=math.inf)
+        return most if most < math.inf else None
 
     @property
     def most_of_views(self) -> float:
@@ -467,7 +469,7 @@ class Audit(Result):
         slices = {each.id for each in self.slices}
 
         def sized(of: Sized) -> dict[str, Any]:
-            return {**plain(of), "error": of.error}
+            return {**of.to_dict(), "error": of.error}
 
         def left_by(remedy: Remedy) -> list[dict[str, Any]]:
             return [
@@ -499,7 +501,10 @@ class Audit(Result):
                 "checks": [vars(check) | {"view": place[check.view.key]} for check in self.checks],
                 "rests": list(map(sized, self.rests)),
                 "described": list(map(sized, self.described)),
-                "slices": [{name: getattr(each, name) for name in _OF_SLICES} for each in self.slices],
+                "slices": [
+                    {"rule": each.rule} | {k: v for k, v in sized(each).items() if k in _OF_SLICES}
+                    for each in self.slices
+                ],
                 "remedies": [vars(each) | {"left": left_by(each)} for each in self.remedies],
             }
         )

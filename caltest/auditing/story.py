@@ -124,8 +124,9 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     "beyond": all of the joint interval is; "likely": its estimate is, with a proved direction;
     "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
     not settled: "may be beyond" (its interval is, but nothing was found), "estimated" (its estimate
-    is, by a check that found an error), "follow-up" (rows were not followed long enough), "never" (no
-    number of rows would settle it), "few" (more would), or "close".
+    is, by a check that found an error), "follow-up" (rows were not followed long enough), "ends" (those
+    of outcomes are not known), "never" (no number of rows would settle it), "few" (more would), or
+    "close".
     """
     if not audit.limit or of.predicted is None or of.low is None or of.high is None:
         return ""
@@ -140,7 +141,8 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
         return "estimated"
     if of.rows_needed is None:
-        return "follow-up" if of.unfollowed else "never"
+        ends = "ends" if audit.functional and not of.exact else "never"
+        return "follow-up" if of.unfollowed else ends
     return "few" if of.rows_needed > of.rows else "close"
 
 
@@ -437,7 +439,9 @@ def _rows(audit: Audit, story: Story) -> dict[str, Any]:
         never = not story.marks or any(each.place == "never" for each in story.unsettled)
         followed = any(view.events for view in audit.views)
         calibration = OF_ONE_SET in audit.warnings and not story.unsettled
-        return {"rows": None, "follow-up": followed, "never": never, "calibration": calibration}
+        ends = any(each.place == "ends" for each in story.unsettled)
+        more = {"never": never, "ends": ends, "calibration": calibration}
+        return {"rows": None, "follow-up": followed, **more}
     times = rows / audit.n_samples
     clusters = None if audit.clusters is None else math.ceil(times * audit.clusters)
     return {"rows": rows, "times": times, "clusters": clusters, "far": times > _FAR_AWAY}
@@ -456,6 +460,8 @@ def _rare_classes(audit: Audit, story: Story) -> Steps:
 
 def _close(audit: Audit) -> Steps:
     """Say if the p-value is so close to the level that other draws might lie on the other side."""
+    if audit.functional and audit.exact_intervals:
+        return  # nothing was drawn
     best = min(audit.checks, key=lambda check: check.adjusted)
     times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
     if times > 1.0 and best.pvalue <= 2.0 / (1 + audit.n_resamples):
@@ -472,7 +478,7 @@ def _after_a_pass(audit: Audit, story: Story) -> Steps:
         yield _as_they_are(audit, story)
     elif story.verdict == "undecided":
         yield Step("not settled", _rows(audit, story))
-    elif audit.at_most is None or math.isinf(audit.at_most):
+    elif audit.at_most is None:
         yield Step("no proof")
     elif audit.functional is None and audit.at_most <= LITTLE:
         yield Step("use up to", {"most": audit.at_most})

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from caltest._visible import shown_column, shown_value
 from caltest.forms import Side
+from caltest.results import plain
 
 
 @dataclass(frozen=True)
@@ -142,13 +143,15 @@ class Isotonic:
     at, mean
         Up to some 200 forecasts, in increasing order, and the mean outcome there.
     low, high
-        Where it lies, at all of these at once, with the audit's confidence; None where not known.
+        Where it lies, at all of these at once, with the audit's confidence, if it nowhere falls: no
+        lower than the intervals of the parts below, and no higher than those above. None where not
+        known.
     """
 
     at: tuple[float, ...]
     mean: tuple[float, ...]
-    low: tuple[float, ...] | None = None
-    high: tuple[float, ...] | None = None
+    low: tuple[float | None, ...] | None = None
+    high: tuple[float | None, ...] | None = None
 
 
 class Sized:
@@ -175,6 +178,12 @@ class Sized:
     def projected(self) -> bool:
         """Whether what stands as observed rests on no row that was followed so long."""
         return self.unfollowed == 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data; an end that is not known, infinite here, is None there."""
+        names = ("low", "high", "own_low", "own_high")
+        unknown = [name for name in names if math.isinf(getattr(self, name) or 0.0)]
+        return {name: plain(value) for name, value in vars(self).items()} | dict.fromkeys(unknown)
 
     @property
     def error(self) -> float | Any:  # None is only where there is no event
