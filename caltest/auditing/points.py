@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from caltest._sums import Array, Mask
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
@@ -35,7 +35,8 @@ from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs, signed_columns, table
 from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
 
-_POWER = 0.84  # standard errors by which an estimate may be off with a probability of 80%
+_POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
+_TRIES = 3  # at which that number is found
 _MOST_NAMED = 1000  # slices
 _LARGEST = 700.0  # of logarithms of evidence
 
@@ -66,11 +67,19 @@ class PointDesign(Design):
         """Return the errors of rows, or clusters, and what these count."""
         return self.sums(self.weights * self.law.errors(outcomes)), self.sums(self.weights)
 
-    def exact_ends(self, outcomes: Array, level: float) -> tuple[float, float]:
-        """Return the interval of the mean error that ends of outcomes allow for."""
+    def standard_error(self, outcomes: Array) -> float:
+        """Return that of the mean error."""
+        sums, counts = self._sums(outcomes)
+        apart = sums - counts * (sums.sum() / counts.sum())
+        return math.sqrt(len(sums) / max(len(sums) - 1.0, 1.0) * float(apart @ apart)) / float(
+            counts.sum()
+        )
+
+    def exact_ends(self, outcomes: Array, level: float, times: float = 1.0) -> tuple[float, float]:
+        """Return the interval of the mean error that ends of outcomes allow for, were rows as often."""
         (sums, counts), (least, most) = self._sums(outcomes), self.law.ends
-        low = least_mean(sums, counts, float(least.min()), level)
-        return low, -least_mean(-sums, counts, float(-most.max()), level)
+        low = least_mean(sums, counts, float(least.min()), level, times)
+        return low, -least_mean(-sums, counts, float(-most.max()), level, times)
 
     def interval(
         self, chances: Array, labels: NDArray[Any], level: float, by_t: bool = False
@@ -80,13 +89,10 @@ class PointDesign(Design):
         error, observed = float(sums.sum() / counts.sum()), float(self.weights @ labels / counts.sum())
         low, high = self.exact_ends(labels, level)
         if not self.guaranteed and not self.law.bounded:
-            squares = (sums - error * counts) ** 2
+            squares, half = (sums - error * counts) ** 2, math.inf
             carried = float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300)
-            half = math.inf
             if carried >= FEWEST_ROWS:
-                more = len(sums) / (len(sums) - 1.0)
-                scale = math.sqrt(more * float(squares.sum())) / float(counts.sum())
-                half = float(stdtrit(carried - 1.0, 1.0 - level)) * scale
+                half = float(stdtrit(carried - 1.0, 1.0 - level)) * self.standard_error(labels)
             low = error - half if math.isinf(low) else low
             high = error + half if math.isinf(high) else high
         return observed + error, observed, low, high
@@ -129,36 +135,44 @@ class SizesOfPoints(Sizes):
     def with_rows_needed(
         self, views: dict[Look, View], left: list[Any], rests: Sequence[Subtraction], labels: Any
     ) -> tuple[dict[Look, View], list[Any], int | None]:
-        """Say how many rows would show a mean to be inside, by the length of its interval now."""
-        every, in_all = [*views.values(), *left], list[float]()
-        looks = [*views, *(each.remaining for each in rests)]
-        self.settling(looks, every, [k for k, each in enumerate(every) if each.inside is False], labels)
-        for each in every:
-            if each.inside is False:
-                in_all.append((each.rows_needed or math.inf) * len(labels) / each.rows)
-        most = max(in_all, default=0.0)
+        """Say how many rows like these would show means to be inside, were they calibrated."""
+        every, looks = [*views.values(), *left], [*views, *(each.remaining for each in rests)]
+        if all(each.inside is not False for each in every):
+            return views, left, None
+        most = 0.0
+        for k, (each, look) in enumerate(zip(every, looks, strict=True)):
+            design = self.design.of_look(look)
+            alone, together = self.rows_for(each, design, labels[look.where], len(every))
+            most = max(most, together * len(labels) / each.rows)
+            if not each.inside:
+                needed = math.ceil(alone) if alone < math.inf else None
+                clusters = design.clusters_in(needed)
+                every[k] = replace(each, rows_needed=needed, clusters_needed=clusters)
         found = dict(zip(views, every, strict=False)), every[len(views) :]
-        return *found, math.ceil(most) if 0.0 < most < math.inf else None
+        return *found, math.ceil(most) if most < math.inf else None
 
-    def settling(
-        self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
-    ) -> list[Any]:
-        """Write into those that are held how many rows would settle them, were they calibrated."""
-        for k in held:
-            design, each = self.design.of_look(looks[k]), found[k]
-            low, high = design.exact_ends(labels[looks[k].where], self.own_level)
-            least, most = self.limit.allowed(each.predicted)
-            rooms = (
-                (each.predicted - least, high - each.error),
-                (most - each.predicted, each.error - low),
-            )
-            times = [
-                length / room if room > 0.0 else math.inf for room, length in rooms if length > 0.0
-            ]
-            rows = each.rows * (max(times, default=math.inf) * (1.0 + _POWER / 4.0)) ** 2
-            needed = math.ceil(rows) if rows < 2.0**40 else None
-            found[k] = replace(each, rows_needed=needed, clusters_needed=design.clusters_in(needed))
-        return []
+    def rows_for(
+        self, sized: Any, design: PointDesign, outcomes: Array, count: int
+    ) -> tuple[float, float]:
+        """Return how many rows show a mean inside, alone and as one of so many that are to be.
+
+        That is where its interval, were every row there more often, leaves room for the error of the
+        estimate.
+        """
+        (least, most), sides = self.limit.allowed(sized.predicted), self.limit.sides
+        rooms = {"over": sized.predicted - least, "under": most - sized.predicted}
+        powers = _POWER ** np.array([1.0, 1.0 / count])
+        off = ndtri(1.0 - (1.0 - powers) / len(sides)) * design.standard_error(outcomes)
+        times, both = 1.0, np.ones(2)
+        for _ in range(_TRIES):
+            low, high = design.exact_ends(outcomes, self.own_level, times)
+            ends = {"over": high - sized.error, "under": sized.error - low}
+            shares = [(ends[x] + off / times**0.5) / rooms[x] for x in sides if rooms[x] > 0.0]
+            both = times * np.max(shares, axis=0) ** 2 if len(shares) == len(sides) else both * math.inf
+            if not sized.rows * both[0] < _MOST_ROWS:
+                return math.inf, math.inf
+            times = float(both[0])
+        return tuple((sized.rows * both).tolist())
 
     def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped: nothing is shown of it."""

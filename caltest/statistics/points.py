@@ -38,7 +38,7 @@ _USUAL = 3.0  # standard errors of a mean, about, that the smallest λ of full w
 # ------------------------------------------------------------------ bets
 
 
-def bets_of(count: int) -> tuple[Array, Array]:
+def bets_of(count: float) -> tuple[Array, Array]:
     """Return a grid of λ as shares of the largest, and their weights.
 
     A share of 3/√n is best where as much can be lost as won. Of rare events, and amounts of which few
@@ -50,19 +50,24 @@ def bets_of(count: int) -> tuple[Array, Array]:
     return 2.0**-steps, weights / weights.sum()
 
 
-def log_wealth(gains: Array, room: float) -> float:
-    """Return the logarithm of the mean over λ of Π (1 + λ gain), of gains (G,) above −room."""
+def log_wealth(gains: Array, room: float, times: float = 1.0) -> float:
+    """Return the logarithm of the mean over λ of Π (1 + λ gain), of gains (G,) above −room.
+
+    Or what it would be if each were there so many times.
+    """
     if not room > 0.0:  # nothing can be lost
         return np.inf if (gains > 0.0).any() else 0.0
     if not np.isfinite(room):
         return -np.inf
-    shares, weights = bets_of(len(gains))
+    shares, weights = bets_of(len(gains) * times)
     with np.errstate(divide="ignore"):
-        each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
+        each = [
+            times * float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares
+        ]
     return float(logsumexp(each, b=weights))
 
 
-def least_mean(sums: Array, counts: Array, least: float, level: float) -> float:
+def least_mean(sums: Array, counts: Array, least: float, level: float, times: float = 1.0) -> float:
     """Return a lower limit of Σ E sums / Σ counts, missed with a probability of ``level`` at most.
 
     ``sums`` are of what is independent, (G,), each at least ``least`` times its count.
@@ -73,7 +78,7 @@ def least_mean(sums: Array, counts: Array, least: float, level: float) -> float:
         return least
 
     def against(mean: float) -> float:
-        return log_wealth(sums - counts * mean, most * (mean - least)) + float(np.log(level))
+        return log_wealth(sums - counts * mean, most * (mean - least), times) + float(np.log(level))
 
     near = least + 1e-9 * scale
     if against(near) <= 0.0:
