@@ -25,7 +25,7 @@ from caltest.auditing.options import Options
 from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Sizes, binned_error
 from caltest.auditing.slices import Named, Search
-from caltest.auditing.views import Skipped, View
+from caltest.auditing.views import Skipped
 from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
@@ -132,24 +132,25 @@ class SizesOfPoints(Sizes):
         error = error if error and error[2] < math.inf else None
         return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": error}
 
-    def with_rows_needed(
-        self, views: dict[Look, View], left: list[Any], rests: Sequence[Subtraction], labels: Any
-    ) -> tuple[dict[Look, View], list[Any], int | None]:
-        """Say how many rows like these would show means to be inside, were they calibrated."""
-        every, looks = [*views.values(), *left], [*views, *(each.remaining for each in rests)]
-        if all(each.inside is not False for each in every):
-            return views, left, None
-        most = 0.0
-        for k, (each, look) in enumerate(zip(every, looks, strict=True)):
-            design = self.design.of_look(look)
-            alone, together = self.rows_for(each, design, labels[look.where], len(every))
-            most = max(most, together * len(labels) / each.rows)
+    def settling(
+        self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
+    ) -> list[Any]:
+        """Write into those that are held and not inside how many rows would settle them."""
+        in_all = list[float]()
+        for k in held:
+            design, each = self.design.of_look(looks[k]), found[k]
+            alone, together = self.rows_for(each, design, labels[looks[k].where], len(held))
+            in_all.append(together * len(labels) / each.rows)
             if not each.inside:
                 needed = math.ceil(alone) if alone < math.inf else None
                 clusters = design.clusters_in(needed)
-                every[k] = replace(each, rows_needed=needed, clusters_needed=clusters)
-        found = dict(zip(views, every, strict=False)), every[len(views) :]
-        return *found, math.ceil(most) if most < math.inf else None
+                found[k] = replace(each, rows_needed=needed, clusters_needed=clusters)
+        return in_all
+
+    def in_all(self, wanted: Sequence[Any]) -> int | None:
+        """Return how many rows in all settle everything that is held; None if none would do."""
+        most = max(wanted)
+        return math.ceil(most) if most < math.inf else None
 
     def rows_for(
         self, sized: Any, design: PointDesign, outcomes: Array, count: int

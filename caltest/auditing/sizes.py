@@ -547,8 +547,11 @@ class Sizes:
             return views, left, None
         looks = [*views, *(each.remaining for each in rests)]
         wanted = self.settling(looks, found, held, labels)
-        in_all = rows_in_all(wanted, Goal(self.limit, self.own_level))
-        return dict(zip(views, found, strict=False)), found[len(views) :], in_all
+        return dict(zip(views, found, strict=False)), found[len(views) :], self.in_all(wanted)
+
+    def in_all(self, wanted: Sequence[Any]) -> int | None:
+        """Return how many rows in all settle everything that is held; None if none would do."""
+        return rows_in_all(wanted, Goal(self.limit, self.own_level))
 
     def settling(
         self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
