@@ -1,7 +1,11 @@
 """Point forecasts: what is known of their errors, by what is known of outcomes."""
 
+import json
+
+import jsonschema
 import numpy as np
 import pytest
+import scipy.stats
 
 import caltest
 from caltest.predictive import Point
@@ -97,3 +101,67 @@ def test_slices_are_searched_by_bets():
     assert (found.name, found.guarantee, found.pvalue > 0.05) == ("feature_scan", "exact", True)
     y = (y + 20 * (np.arange(600) % 7 == 3)).clip(0, 100)
     assert caltest.test(known, y, features={"a": np.arange(600) % 7}, rng=0).pvalue < 0.001
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "slope", "shift"),
+    [
+        (lambda x: x - 6, "shift", 1, -6),
+        (lambda x: 0.8 * x, "factor", 0.8, 0),
+        (lambda x: 10 + 0.5 * x, "line", 0.5, 10),
+        (lambda x: 40 + 2.4 * np.sign(x - 40) * np.sqrt(abs(x - 40)), "isotonic", None, None),
+    ],
+)
+def test_the_correction_that_was_planted_is_chosen(made, name, slope, shift):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(20, 60, 1200)
+    y = made(x) + rng.normal(0, 3, 1200)
+    found = caltest.audit(Point(x, low=-20, high=110), y, statistics="point_cumulative", rng=0)
+    (best,) = (each for each in found.remedies if each.chosen)
+    assert (best.name, best.slope, best.shift) == (
+        name,
+        pytest.approx(slope, abs=0.03),
+        pytest.approx(shift, abs=1),
+    )
+    assert best.loss == pytest.approx(np.mean((x - y) ** 2))
+    assert best.loss - best.gain == pytest.approx(9, abs=0.8)
+    assert (best.clear, best.leaves, best.off_after < best.off_before) == (True, False, True)
+    curve = found.views[0].isotonic
+    known = [each for each in zip(curve.at, curve.low, curve.high, strict=True) if each[1] is not None]
+    assert all(low <= made(at) <= high for at, low, high in known)
+    assert np.mean((np.interp(x, curve.at, curve.mean) - made(x)) ** 2) < 1
+
+
+def test_an_expectile_is_corrected_by_asymmetric_squares():
+    rng = np.random.default_rng(0)
+    x, noise = rng.uniform(20, 60, 1000), rng.normal(0, 2, 1000)
+    y = x + noise - scipy.stats.expectile(noise, 0.8)
+    given = Point(x + 4, "expectile:0.8")
+    found = caltest.audit(given, y, statistics="point_bias", n_resamples=99, rng=0)
+    (best,) = (each for each in found.remedies if each.chosen)
+    assert (best.name, round(best.shift, 1), round(best.after, 1)) == ("shift", -4.0, 0.0)
+
+
+def test_ends_that_are_not_known_are_null_in_json_and_said():
+    x, y = _shares(600)
+    for more, sides in (({}, 3), ({"low": 0}, {"too_low": None, "too_high": 0.1})):
+        found = caltest.audit(
+            Point(x, **more), y, statistics="point_bias", materiality=sides, n_resamples=99, rng=0
+        )
+        data = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        jsonschema.validate(data, caltest.report.schema())
+        parts = [part[end] for part in data["views"][0]["parts"] for end in ("low", "high")]
+        assert (None in parts, "inf" in str(parts), data["at_most"]) == (True, False, None)
+        places = {"ends"} if not more else {"few"}
+        assert {found.story.mark(each).place for each in found.views} == places
+
+
+@pytest.mark.level
+def test_rows_that_are_said_to_be_needed_are_enough():
+    def found(rows, seed):
+        x, y = _shares(rows, seed)
+        given = Point(x, low=0, high=100)
+        return caltest.audit(given, y, statistics="point_bias", materiality=1.5, rng=0)
+
+    needed = found(250, 0).rows_needed
+    assert 38 <= sum(found(needed, seed).verdict == "within" for seed in range(1, 61)) <= 59

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,25 +17,11 @@ from caltest._numbers import figures, number, unit
 from caltest._sums import Array
 from caltest.auditing.draws import Answers
 from caltest.auditing.plan import Look, Plan, form_of
+from caltest.auditing.points import isotonic
 from caltest.auditing.result import Audit
 from caltest.auditing.sizes import Design, Sizes, half_width
-from caltest.auditing.views import (
-    Cumulative,
-    Histogram,
-    Isotonic,
-    Part,
-    PitHistogram,
-    Reliability,
-    View,
-)
-from caltest.binning import (
-    ConsistencyBand,
-    DistinctScores,
-    EqualMass,
-    joint_bands,
-    reliability_curve,
-    share_bands,
-)
+from caltest.auditing.views import Cumulative, Histogram, PitHistogram, Reliability, View
+from caltest.binning import ConsistencyBand, EqualMass, joint_bands, reliability_curve, share_bands
 from caltest.data import Rows, Sample
 from caltest.forms import Side
 from caltest.forms.predictive import PitScores, levels_of
@@ -104,7 +90,8 @@ def views_of(
             stated = design.of_look(look).scores
             facts["histogram"] = histogram(seen.rows.probs[:, 1] if stated is None else stated)
         if look in chosen and points:
-            facts |= pictured_points(look, labels, design.at(look.places).weights, facts["parts"])
+            facts["histogram"] = histogram(look.scores(), (-math.inf, math.inf))
+            facts["isotonic"] = isotonic(look, labels, facts["parts"])
         facts["horizon"] = look.scope.horizon
         facts["impossible"] = int(zero[look.where].sum()) if zero.any() else None
         pvalue = min(float(found.adjusted[h]) for h in own[look])
@@ -252,27 +239,6 @@ def pit_histogram(look: Look, outcomes: NDArray[Any], level: float) -> PitHistog
         low, high = (np.ceil(bdtrik([side, 1.0 - side], n, 1.0 / bins) - _ROUNDING) / n).tolist()
     kind: Any = "rank" if isinstance(law, Pool) else "pit"
     return PitHistogram(kind, tuple(np.round(shares.clip(0.0, 1.0), 12).tolist()), low, high)
-
-
-def pictured_points(
-    look: Look, outcomes: NDArray[Any], weights: Array, parts: Sequence[Part]
-) -> dict[str, Any]:
-    """Return the histogram of point forecasts, and of means the isotonic curve and where it may lie."""
-    scores, law = look.scores(), cast(Any, look.scope.whole.law)
-    found: dict[str, Any] = {"histogram": histogram(scores, (-math.inf, math.inf))}
-    if law.tau != 0.5:
-        return found
-    pooled = DistinctScores.of(scores, weights)
-    places = np.unique(np.linspace(0, len(pooled.scores) - 1, _PLACES).round().astype(np.intp))
-    at, mean = pooled.scores[places], pooled.rising(outcomes[look.where])[places]
-    below = ([part.true_rates[0] for part in parts if part.end <= x] for x in at)
-    above = ([part.true_rates[1] for part in parts if part.start >= x] for x in at)
-    ends = [
-        (max(a, default=-math.inf), min(b, default=math.inf)) for a, b in zip(below, above, strict=True)
-    ]
-    known = [each if -math.inf < each[0] <= each[1] < math.inf else (None, None) for each in ends]
-    band = zip(*known, strict=True) if known != [(None, None)] * len(at) else ()
-    return found | {"isotonic": Isotonic(tuple(at.tolist()), tuple(mean.tolist()), *band)}
 
 
 def histogram(scores: Array, ends: tuple[float, float] = (0.0, 1.0)) -> Histogram:

@@ -274,8 +274,8 @@ class Remedy:
     off_chance
         About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
     slope
-        The fitted slope of the logarithms of probabilities, or what forecasts are multiplied by; None
-        of remedies without one.
+        The fitted slope of the logarithms of probabilities, or what point forecasts are multiplied by;
+        None of remedies without one.
     rows
         How many rows were tried.
     left
@@ -286,7 +286,7 @@ class Remedy:
     chosen
         Whether it is the one that is advised.
     shift
-        What is added to point forecasts; None of remedies without one.
+        What is then added to point forecasts, but not by isotonic regression; else None.
     loss
         The mean log loss, or squared error, before.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from caltest.auditing.options import Options
 from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Sizes, binned_error
 from caltest.auditing.slices import Named, Search
-from caltest.auditing.views import Skipped
+from caltest.auditing.views import Isotonic, Part, Skipped
 from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
@@ -71,9 +71,8 @@ class PointDesign(Design):
         """Return that of the mean error."""
         sums, counts = self._sums(outcomes)
         apart = sums - counts * (sums.sum() / counts.sum())
-        return math.sqrt(len(sums) / max(len(sums) - 1.0, 1.0) * float(apart @ apart)) / float(
-            counts.sum()
-        )
+        variance = float(apart @ apart) / (1.0 - 1.0 / max(len(sums), 2))
+        return math.sqrt(variance) / float(counts.sum())
 
     def exact_ends(self, outcomes: Array, level: float, times: float = 1.0) -> tuple[float, float]:
         """Return the interval of the mean error that ends of outcomes allow for, were rows as often."""
@@ -311,6 +310,30 @@ def named(scans: Sequence[Search], found: Answers, whole: Sample, alpha: float) 
     return sorted(listed, key=lambda each: -abs(each.root))[:_MOST_NAMED]
 
 
+# ------------------------------------------------------------------ the mean along the forecast
+
+_PLACES = 200  # at most
+
+
+def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isotonic | None:
+    """Return the isotonic curve of outcomes, and where it may lie; None of expectiles.
+
+    A mean that nowhere falls is at least that of each part below, and at most that of each part above.
+    """
+    whole, where = cast(Any, look.scope.whole), look.where
+    if whole.law.tau != 0.5:
+        return None
+    pooled = DistinctScores.of(look.scores(), whole.weights[where])
+    places = np.unique(np.linspace(0, len(pooled.scores) - 1, _PLACES).round().astype(np.intp))
+    at, mean = pooled.scores[places], pooled.rising(outcomes[where])[places]
+    low = [max((p.true_rates[0] for p in parts if p.end <= x), default=-math.inf) for x in at]
+    high = [min((p.true_rates[1] for p in parts if p.start >= x), default=math.inf) for x in at]
+    ends = zip(low, high, strict=True)
+    known = [(a, b) if -math.inf < a <= b < math.inf else (None, None) for a, b in ends]
+    band = zip(*known, strict=True) if {*known} != {(None, None)} else ()
+    return Isotonic(tuple(at.tolist()), tuple(mean.tolist()), *band)
+
+
 # ------------------------------------------------------------------ remedies
 
 _STEPS = 20  # of asymmetric least squares: some five are enough
@@ -368,6 +391,4 @@ def corrected(kind: Kind, x: Array, y: Array, weights: Array) -> tuple[Mend, dic
         slope = float(apart @ y) / spread
     if kind != "factor":
         shift = observed - slope * mean
-    numbers = {"slope": slope, "shift": shift}
-    names = {"shift": ("shift",), "factor": ("slope",)}.get(kind, tuple(numbers))
-    return lambda more: slope * more + shift, {name: numbers[name] for name in names}
+    return lambda more: slope * more + shift, {"slope": slope, "shift": shift}

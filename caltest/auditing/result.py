@@ -452,6 +452,8 @@ class Audit(Result):
     def to_dict(self, *, draws: bool = False) -> dict[str, Any]:
         """Return plain data, ready for strict JSON, as the published schema describes it.
 
+        An end of an interval that is not known is None there, and infinite elsewhere.
+
         Parameters
         ----------
         draws

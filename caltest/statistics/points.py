@@ -61,10 +61,8 @@ def log_wealth(gains: Array, room: float, times: float = 1.0) -> float:
         return -np.inf
     shares, weights = bets_of(len(gains) * times)
     with np.errstate(divide="ignore"):
-        each = [
-            times * float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares
-        ]
-    return float(logsumexp(each, b=weights))
+        each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
+    return float(logsumexp(times * np.array(each), b=weights))
 
 
 def least_mean(sums: Array, counts: Array, least: float, level: float, times: float = 1.0) -> float:
