@@ -469,7 +469,9 @@ def _isotonic(fit: Any, axis: Axis) -> Marks:
     line = Mark("line", "line", at[here], mean[here])
     if fit.low is None:
         return [line]
-    return [Mark("area", "band", at[here], *np.array([fit.low, fit.high])[:, here]), line]
+    band = np.array([fit.low, fit.high], dtype=np.float64).clip(axis.low, axis.high)
+    known = np.isfinite(band[0])
+    return [Mark("area", "band", at[known], *band[:, known]), line]
 
 
 def errors(

@@ -408,8 +408,7 @@ class Folds:
 
     def losses(self, probs: Array) -> Array:
         """Return the loss of every row."""
-        of_labels = probs[np.arange(len(probs)), self.labels]
-        return np.asarray(-np.log(np.maximum(of_labels, _SMALLEST)))
+        return np.asarray(-np.log(np.maximum(probs[np.arange(len(probs)), self.labels], _SMALLEST)))
 
     def member(self, look: Look) -> NDArray[np.bool_]:
         """Return which rows a look is of."""

@@ -36,7 +36,7 @@ from caltest.resampling import draws_of_signs, signed_columns, table
 from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
 
 _POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
-_TRIES = 3  # at which that number is found
+_TRIES, _NO_ROOM = 3, 1e-100  # at which that number is found, and none where there is no room
 _MOST_NAMED = 1000  # slices
 _LARGEST = 700.0  # of logarithms of evidence
 
@@ -110,23 +110,23 @@ class SizesOfPoints(Sizes):
         levels = level or self.family.of_view, self.own_level
         joint, own = (design.interval(look.scores(), outcomes, each) for each in levels)
         mean, observed = own[:2]
-        inside = self.limit.place(mean, *design.exact_ends(outcomes, self.own_level)) == "inside"
+        exact = own[2:] if design.law.bounded else design.exact_ends(outcomes, self.own_level)
+        inside = self.limit.place(mean, *exact) == "inside"
         facts = {"predicted": mean, "observed": observed, "exact": design.law.bounded}
-        facts |= dict(zip(("low", "high"), self._cut(*joint[2:]), strict=True))
-        facts |= dict(zip(("own_low", "own_high"), own[2:], strict=True))
+        facts |= self._cut(*joint[2:]) | {"own_low": own[2], "own_high": own[3]}
         return facts | {"inside": inside if self.limit else None, "could_miss": None}
 
-    def _cut(self, low: float, high: float) -> tuple[float, float]:
+    def _cut(self, low: float, high: float) -> dict[str, Any]:
         """Return an interval without the end of a side that does not matter."""
         only = self.limit.only
-        return -math.inf if only == "under" else low, math.inf if only == "over" else high
+        ends = -math.inf if only == "under" else low, math.inf if only == "over" else high
+        return dict(zip(("low", "high"), ends, strict=True))
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes of a view and of its parts."""
         given = look.scores(), labels[look.where], self.cuts[look], self.design.of_look(look)
-        parts = self.family.parts(*given, Limit())
-        ends = (self._cut(each.low, each.high) for each in parts)
-        parts = tuple(replace(x, low=a, high=b) for x, (a, b) in zip(parts, ends, strict=True))
+        every = self.family.parts(*given, Limit())
+        parts = tuple(replace(each, **self._cut(each.low, each.high)) for each in every)
         error = binned_error(parts)
         error = error if error and error[2] < math.inf else None
         return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": error}
@@ -160,16 +160,15 @@ class SizesOfPoints(Sizes):
         estimate.
         """
         (least, most), sides = self.limit.allowed(sized.predicted), self.limit.sides
-        rooms = {"over": sized.predicted - least, "under": most - sized.predicted}
-        powers = _POWER ** np.array([1.0, 1.0 / count])
+        room = {"over": sized.predicted - least, "under": most - sized.predicted}
+        powers, times = _POWER ** np.array([1.0, 1.0 / count]), 1.0
         off = ndtri(1.0 - (1.0 - powers) / len(sides)) * design.standard_error(outcomes)
-        times, both = 1.0, np.ones(2)
         for _ in range(_TRIES):
             low, high = design.exact_ends(outcomes, self.own_level, times)
-            ends = {"over": high - sized.error, "under": sized.error - low}
-            shares = [(ends[x] + off / times**0.5) / rooms[x] for x in sides if rooms[x] > 0.0]
-            both = times * np.max(shares, axis=0) ** 2 if len(shares) == len(sides) else both * math.inf
-            if not sized.rows * both[0] < _MOST_ROWS:
+            length = {"over": high - sized.error, "under": sized.error - low}
+            shares = [(length[x] + off / times**0.5) / max(room[x], _NO_ROOM) for x in sides]
+            both = times * np.max(shares, axis=0) ** 2
+            if sized.rows * both[0] > _MOST_ROWS:
                 return math.inf, math.inf
             times = float(both[0])
         return tuple((sized.rows * both).tolist())
@@ -342,15 +341,12 @@ _STEPS = 20  # of asymmetric least squares: some five are enough
 class PointFolds(Folds):
     """Point forecasts that are corrected: every correction makes the mean error of its rows 0."""
 
-    @property
-    def law(self) -> Any:
-        """The forecasts, and what is known of outcomes."""
-        return self.rows.law
+    rows: Any
 
     @property
     def given(self) -> Array:
         """The forecasts as they are."""
-        return np.asarray(self.law.values)
+        return np.asarray(self.rows.law.values)
 
     @property
     def kinds(self) -> Sequence[Kind]:
@@ -359,21 +355,21 @@ class PointFolds(Folds):
 
     def fit(self, kind: Kind, rows: Mask) -> tuple[Mend, dict[str, float]]:
         """Fit a correction, of expectiles by asymmetric least squares; it keeps to the ends."""
-        x, y, w, tau = self.given[rows], self.labels[rows], self.rows.weights[rows], self.law.tau
-        ends = (-math.inf if self.law.low is None else self.law.low), self.law.high
+        x, y, w, law = self.given[rows], self.labels[rows], self.rows.weights[rows], self.rows.law
+        ends = (-math.inf if law.low is None else law.low), law.high
         mend, numbers = corrected(kind, x, y, w)
-        for _ in range(0 if tau == 0.5 else _STEPS):
-            mend, numbers = corrected(kind, x, y, w * np.abs((mend(x) >= y) - tau))
+        for _ in range(0 if law.tau == 0.5 else _STEPS):
+            mend, numbers = corrected(kind, x, y, w * np.abs((mend(x) >= y) - law.tau))
         return lambda more: np.clip(mend(more), *ends), numbers
 
     def losses(self, values: Array) -> Array:
         """Return the squared error of every row, of expectiles weighed by its sign."""
         apart = values - self.labels
-        return np.asarray(2.0 * np.abs((apart >= 0.0) - self.law.tau) * apart**2)
+        return np.asarray(2.0 * np.abs((apart >= 0.0) - self.rows.law.tau) * apart**2)
 
     def through(self, look: Look, values: Array) -> tuple[Array, Array, Array]:
         """Return forecasts, their errors, and how rows count in a look."""
-        errors = self.law.errors(self.labels + self.given - values)
+        errors = self.rows.law.errors(self.labels + self.given - values)
         return values, errors, np.where(self.member(look), self.rows.weights, 0.0)
 
 
@@ -387,8 +383,8 @@ def corrected(kind: Kind, x: Array, y: Array, weights: Array) -> tuple[Mend, dic
     apart, slope, shift = weights * (x - mean), 1.0, 0.0
     if kind == "factor" and mean > 0.0:
         slope = observed / mean
-    if kind == "line" and (spread := float(apart @ x)) > 0.0:
-        slope = float(apart @ y) / spread
+    if kind == "line" and np.ptp(x) > 0.0:
+        slope = float(apart @ y) / float(apart @ x)
     if kind != "factor":
         shift = observed - slope * mean
     return lambda more: slope * more + shift, {"slope": slope, "shift": shift}

@@ -518,6 +518,9 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
         facts = {"group": group, "first": first, "hazards": None, "apart": _apart(audit, story, view)}
         yield Step("recalibrate", facts | ({"hazards": _hazards(count)} if known else {}))
         return
+    if any(each.name == "line" and each.slope <= 0.0 for each in audit.remedies[:3]):
+        yield Step("useless forecasts", {"first": first})
+        return
     best = next((each for each in audit.remedies if each.chosen), None)
     rows = None if audit.remedies[0].rows == audit.n_samples else audit.remedies[0].rows
     if best is None:

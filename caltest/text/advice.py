@@ -85,6 +85,9 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
         lens = f"look at single probabilities ({Argument('lenses', [one])})"
         above = " above 0" if audit.limit and not any(audit.limit[:3]) else ""
         return f"set a limit{above} that rows can settle" if audit.story.marks else lens
+    if facts["rows"] is None and facts["ends"]:
+        ends = f"{Argument('low')} and {Argument('high')}"
+        return f"give the smallest and the largest number that an outcome can be ({ends})"
     if facts["rows"] is None:
         more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
         more = "more calibration rows" if facts["calibration"] else more
@@ -164,6 +167,16 @@ def _called(audit: Audit, remedy: str) -> str:
     return REMEDIES[remedy][2 if unit().of_outcomes else audit.n_classes > 2]
 
 
+def _by(best: Any) -> str:
+    """Return the numbers of a correction of point forecasts, as what to do; "" without any."""
+    if best.shift is None:
+        return ""
+    add = f"{'add' if best.shift > 0.0 else 'subtract'} about {about_points(abs(best.shift))}"
+    multiply = f"multiply by about {best.slope:.3g}"
+    do = {"shift": add, "factor": multiply, "line": f"{multiply} and {add}"}
+    return f": {do[best.name]}"
+
+
 def _nothing_helps(audit: Audit, facts: Facts) -> str:
     names = ", ".join(_called(audit, name) for name in facts["tried"])
     nothing = f"no usual recalibration clearly lowers the {unit().loss} here: look at the data"
@@ -191,15 +204,17 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     alone = " the whole model" if facts["all"] else ""
     if facts["group"]:
         alone = f" for that {_noun(audit)} alone"
-    do, tried = f"recalibrate{alone} on held-out rows by {name}.", _tried(facts)
+    do, tried = f"recalibrate{alone} on held-out rows by {name}{_by(best)}.", _tried(facts)
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
         tried = f"{tried}, with {name}"
     way = "lowers" if best.gain >= 0.0 else "raises"
     chance = "" if facts["clear"] else ", which chance may explain"
+    of, share = (100.0 / best.loss, "%") if unit().of_outcomes else (1.0, "")
     lowers = (
         f"{way} the {unit().loss}{' of all rows' * (view.group is not None)} by "
-        f"{figures(abs(best.gain), 2)} (standard error {figures(best.gain_se, 1)}){chance}"
+        f"{figures(of * abs(best.gain), 2)}{share} "
+        f"(standard error {figures(of * best.gain_se, 1)}{share}){chance}"
     )
     texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
@@ -290,6 +305,8 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "past outcomes were ordered is one way.",
     "no fit": "no recalibration can be fitted to these rows, because they have one label only or the "
     "predictions separate the labels: check the labels.",
+    "useless forecasts": "outcomes do not rise with the forecast, which no recalibration can fix: "
+    "check the outcomes and the inputs, and refit.",
     "useless scores": "the predictions hardly separate events from non-events, or rank them the "
     "wrong way round, which recalibration cannot fix: check the labels and the inputs, and refit.",
     "recalibrate": _recalibrate,

@@ -244,6 +244,7 @@ _WHY = {
     "follow-up": "too short a follow-up for {}",
     "few": "too few {few} for {}",
     "never": "no number of rows would settle {}",
+    "ends": "the ends of outcomes must be known to settle {}",
     "estimated": "the error of {} may be beyond your limit",
     "close": "the error of {} is close to your limit",
 }
@@ -278,7 +279,7 @@ def unsettled(audit: Audit) -> list[str]:
             f"Rows were not followed long enough to show {_counted(lost, audit)} to be "
             f"{inside(audit)}, and more rows would not show it."
         )
-    if few := [*by_place["few"], *by_place["never"]]:
+    if few := [*by_place["few"], *by_place["ends"], *by_place["never"]]:
         first, *others = [each for each in few if isinstance(each, View)] or few
         name = words.begun(sizes.whole_name(first, audit))
         never = first.rows_needed is None
@@ -287,10 +288,11 @@ def unsettled(audit: Audit) -> list[str]:
         would = "and no number of rows like these would show it"
         if not never:
             would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
-        texts.append(
-            f"{name} is not shown to be {inside(audit)}: an error of {sizes.farthest(first, audit)} is "
-            f"possible. There are {first.rows:,} rows, {would}.{more}"
-        )
+        why = f"an error of {sizes.farthest(first, audit)} is possible. There are {first.rows:,} rows"
+        why = f"{why}, {would}"
+        if first in by_place["ends"]:
+            why = "without the ends of outcomes no number of rows would show it"
+        texts.append(f"{name} is not shown to be {inside(audit)}: {why}.{more}")
     if close := [*by_place["estimated"], *by_place["close"]]:
         size, name = sizes.estimated(close[0].error, close[0].lens), sizes.whole_name(close[0], audit)
         may = "may be beyond" if by_place["estimated"] else "is not shown to be within"

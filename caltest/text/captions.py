@@ -188,7 +188,7 @@ def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequenc
     return _titled(audit, view, text)
 
 
-_ISOTONIC = "Line: isotonic regression.", "Line: isotonic regression; shaded: where all of it may lie."
+_LINE, _BAND = "Line: isotonic regression", "; shaded: where the mean lies if it nowhere falls"
 
 
 def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part], fit: Any) -> str:
@@ -203,7 +203,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     rare = kind == "rare" and not unit().of_outcomes
     rate = "events observed per 1,000 rows" if rare else f"observed {unit().mean}"
     text = f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
-    return text if fit is None else f"{text} {_ISOTONIC[fit.low is not None]}"
+    return text if fit is None else f"{text} {_LINE}{_BAND if fit.low else ''}."
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
@@ -317,7 +317,9 @@ def coverage_note(audit: Audit) -> str:
 def diagrams_note(audit: Audit, pictures: int) -> str | None:
     """Return how to read the diagrams of a report, so many; None of probabilities."""
     if audit.functional is not None:
-        text = f"Intervals: {_kind(audit)}, all correct together, {sizes.sure(audit)}. {_ISOTONIC[1]}"
+        text = f"Intervals: {_kind(audit)}, all correct together, {sizes.sure(audit)}."
+        if curves := [view.isotonic.low for view in audit.views if view.isotonic]:
+            text += f" {_LINE}{_BAND if any(curves) else ''}."
         return f"Dots: observed mean in parts of the forecasts. {text}"
     return None if audit.n_classes else levels_note(audit, pictures)
 

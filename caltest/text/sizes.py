@@ -269,6 +269,7 @@ PLACES = {
     "estimated": "beyond as estimated",
     "follow-up": "not followed long enough",
     "never": "no number of rows would show it",
+    "ends": "needs the ends of outcomes",
     "close": "close to the limit",
     "few": "needs {} such rows",
 }
