@@ -298,7 +298,7 @@ def unsettled(audit: Audit) -> list[str]:
         may = "may be beyond" if by_place["estimated"] else "is not shown to be within"
         texts.append(f"The error of {name} {may} your limit; as estimated, it is {size}.")
     for each in story.dropped:
-        most = "" if each.most in (None, math.inf) else f" of up to {up_to(each.most or 0.0)}"
+        most = "" if each.most is None else f" of up to {up_to(each.most)}"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
     return texts
 
