@@ -6,6 +6,7 @@ import jsonschema
 import numpy as np
 import pytest
 import scipy.stats
+from support import binomial_limits
 
 import caltest
 from caltest.predictive import Point
@@ -165,3 +166,19 @@ def test_rows_that_are_said_to_be_needed_are_enough():
 
     needed = found(250, 0).rows_needed
     assert 38 <= sum(found(needed, seed).verdict == "within" for seed in range(1, 61)) <= 59
+
+
+@pytest.mark.level
+def test_bets_keep_their_level_though_rows_differ_and_signs_do_about():
+    rng, p, trials = np.random.default_rng(0), {True: [], False: []}, 400
+    for k in range(trials):
+        right_on_average = (rng.random(100) < np.repeat([0.6, 0.4], 50)) * 1.0
+        bets = Point(np.full(100, 0.5), low=0, high=1)
+        p[True].append(caltest.test(bets, right_on_average, rng=k).pvalue)
+        x = rng.uniform(0.2, 0.8, 150)
+        near_ends = rng.beta(0.6 * x, 0.6 * (1 - x))
+        p[False].append(caltest.test(Point(x), near_ends, n_resamples=199, rng=k).pvalue)
+    for exact, found in p.items():
+        rate = np.mean(np.array(found) <= 0.05)
+        assert rate <= binomial_limits(trials, 0.05 if exact else 0.075)[1]
+    assert rate > 0.0

@@ -90,6 +90,13 @@ _PROMISES = of_module(
     "3 hours of one core",
     "promises_sides.csv", "promises_sets.csv", "promises_ragged.csv",
 )  # fmt: skip
+_POINTS = of_module(
+    "points", "point forecasts: size by what is known of outcomes, intervals, power, another package",
+    "4 hours of one core",
+    "points_sizes.csv", "points_premises.csv", "points_intervals.csv", "points_lengths.csv",
+    "points_power.csv",
+    elsewhere=("points_others.csv",),
+)  # fmt: skip
 _MEMBERS = of_module(
     "members", "members of ensembles: size, joint power, strata, other packages' tests",
     "16 minutes of one core",
@@ -227,5 +234,6 @@ STUDIES: dict[str, Study] = {
     "gates": _GATES,
     "features": _FEATURES,
     "promises": _PROMISES,
+    "points": _POINTS,
     "planning": _PLANNING,
 }
