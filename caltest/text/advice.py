@@ -80,8 +80,6 @@ def _stated(audit: Audit, facts: Facts) -> str:
 
 def _more_rows(audit: Audit, facts: Facts) -> str:
     """Return how many rows would settle it, as what to do."""
-    if facts["rows"] is None and facts["never"] and unit().of_outcomes and not audit.exact_intervals:
-        return "give the ends of outcomes, low and high, if there are any"
     if facts["rows"] is None and facts["never"]:
         one = "top_label" if audit.n_classes else "quantile:0.5"
         lens = f"look at single probabilities ({Argument('lenses', [one])})"
