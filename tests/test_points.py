@@ -155,6 +155,9 @@ def test_ends_that_are_not_known_are_null_in_json_and_said():
         assert (None in parts, "inf" in str(parts), data["at_most"]) == (True, False, None)
         places = {"ends"} if not more else {"few"}
         assert {found.story.mark(each).place for each in found.views} == places
+    flat = caltest.audit(Point(np.full(600, 30.0)), y, statistics="point_bias", n_resamples=99, rng=0)
+    assert flat.views[0].isotonic is None  # of one forecast there is nothing to draw
+    assert "multiply" not in caltest.report.to_html(flat)
 
 
 @pytest.mark.level

@@ -315,12 +315,12 @@ _PLACES = 200  # at most
 
 
 def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isotonic | None:
-    """Return the isotonic curve of outcomes, and where it may lie; None of expectiles.
+    """Return the isotonic curve of outcomes, and where it may lie; None of expectiles, or no parts.
 
     A mean that nowhere falls is at least that of each part below, and at most that of each part above.
     """
     whole, where = cast(Any, look.scope.whole), look.where
-    if whole.law.tau != 0.5:
+    if whole.law.tau != 0.5 or not parts:
         return None
     pooled = DistinctScores.of(look.scores(), whole.weights[where])
     places = np.unique(np.linspace(0, len(pooled.scores) - 1, _PLACES).round().astype(np.intp))
