@@ -523,13 +523,14 @@ def list_choices(what: Annotated[str, _WHAT]) -> None:
         from caltest.lenses import LENSES
         from caltest.nulls import NULLS
         from caltest.pvalues import CORRECTIONS
+        from caltest.statistics import STATISTICS
         from caltest.statistics.base import Listed
         from caltest.statistics.table import TABLE
         from caltest.text import row
 
         families = {"westfall_young": "family-wise error rate, from the joint draws of all checks"}
         known: dict[str, dict[str, Any]] = {
-            "statistics": {name: Listed.of_name[name] for name in TABLE},
+            "statistics": {name: Listed.of_name[name] for name in TABLE} | STATISTICS,
             "lenses": {
                 "canonical": "For audits: all classes at once.",
                 "classwise": "For audits: every class by itself, as through class:.",

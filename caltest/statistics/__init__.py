@@ -48,4 +48,4 @@ def find_statistic(statistic: StatisticLike) -> Statistic:
     if callable(statistic) and not isinstance(statistic, type | Statistic):
         return FunctionStatistic(statistic)
     do = "give a name, an object of caltest.statistics, or a function f(probs, labels) -> float"
-    return made("statistic", statistic, _EVERY, Statistic, do)  # type: ignore[type-abstract]
+    return made("statistic", statistic, _EVERY | STATISTICS, Statistic, do)  # type: ignore[type-abstract]

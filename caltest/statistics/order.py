@@ -128,7 +128,7 @@ class OfOrder(Listed):
 
     @staticmethod
     def in_time(predictions: Rows) -> Places:
-        """Return the rows in order, (n,); raise without one, or where it does not tell rows apart."""
+        """Return the rows in order, (n,); raise without one, or where two share a place."""
         if (order := predictions.order) is None:
             text = "this statistic looks at the order of rows; give {test} an {order}."
             raise InputError(text, test=Argument("caltest.test"), order=Argument("order"))
@@ -199,9 +199,10 @@ class Decay(OfHits, row="decay", takes_weights=False):
     --------
     >>> import numpy as np, caltest
     >>> at_risk = caltest.predictive.Quantiles([0.05], np.full((100, 1), -1.6))
-    >>> returns = np.where(np.arange(100) % 50 % 3, 0.1, np.where(np.arange(100) % 50 < 12, -2, 0.1))
-    >>> caltest.test(at_risk, returns, "decay", order=True, rng=0).pvalue
-    0.001
+    >>> returns = np.where(np.isin(np.arange(100), range(40, 60, 2)), -2.0, 0.1)
+    >>> found = caltest.test(at_risk, returns, "decay", order=True, rng=0)
+    >>> found.pvalue, found.order[:16]
+    (0.001, 'Hits follow hits')
     """
 
     near = 0.9
