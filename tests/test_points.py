@@ -185,3 +185,16 @@ def test_bets_keep_their_level_though_rows_differ_and_signs_do_about():
         rate = np.mean(np.array(found) <= 0.05)
         assert rate <= binomial_limits(trials, 0.05 if exact else 0.075)[1]
     assert rate > 0.0
+
+
+def test_slopes_that_few_forecasts_carry_are_not_looked_at():
+    rng = np.random.default_rng(0)
+    x = np.append(np.full(6, 100.0), np.zeros(600))
+    found = caltest.test(Point(x), x + rng.exponential(size=606) - 1, "point_slope", rng=0)
+    assert (found.pvalue, "too few" in found.summary()) == (1.0, True)
+
+
+def test_symmetric_rows_of_a_cluster_need_not_add_up_to_a_symmetric_sum():
+    x, y = _shares(400)
+    one = caltest.test(Point(x, symmetric=True), y, clusters=np.arange(400) // 2, rng=0)
+    assert one.guarantee == "asymptotic"

@@ -197,7 +197,8 @@ def carried(plan: Plan, whole: Sample) -> Plan:
         If these are all rows.
     """
     law: Any = whole.rows.law
-    if law.symmetric or not (law.low is law.high is None):
+    even = law.symmetric and whole.rows.clusters is None
+    if even or not (law.low is law.high is None):
         return plan
     codes: Any = as_clusters(whole.rows).clusters
     few = dict[Look, float]()
@@ -261,17 +262,20 @@ def answers_of_points(
     drawn = table(
         signed, draws_of_signs(int(codes.max()) + 1, options.n_resamples, options.seed), options.workers
     )
-    one, known = law.symmetric or law.low is law.high is None, "less" if law.high is None else "greater"
+    even = law.symmetric and whole.rows.clusters is None
+    one, known = even or law.low is law.high is None, "less" if law.high is None else "greater"
     sides: list[Alternative] = [each.alternatives[0] for _, each in every]
     if not one:
         other: Alternative = "greater" if known == "less" else "less"
         sides = [other if each == BIAS else side for side, (_, each) in zip(sides, every, strict=True)]
     resolutions = np.array([column.form.resolution for column in signed])
     found = answers(drawn, resolutions, sides, options.correction, options.alpha)
+    few = np.array([not even and carrying(*each) < FEWEST_ROWS for each in own])
+    ps, together = (np.where(few, 1.0, each) for each in (found.pvalues, found.adjusted))
+    found = found._replace(pvalues=ps, adjusted=together)
     if one:
         return found
     # Bets on the side of the end, and signs on all others, have half of the level each.
-    few = np.array([carrying(*each) < FEWEST_ROWS for each in own])
     wealths = [
         form.wealths(y, Clusters.of(at, form.weights))
         if isinstance(form, ErrorForm) and each == BIAS
@@ -280,8 +284,7 @@ def answers_of_points(
     ]
     logs = np.array(wealths)[:, int(known == "less")].clip(-_LARGEST, _LARGEST)
     exact = _exact(found.values, logs)
-    p = np.minimum(np.where(few, 1.0, found.pvalues), exact.pvalues)
-    joint = np.minimum(np.where(few, 1.0, found.adjusted), exact.adjusted)
+    p, joint = np.minimum(ps, exact.pvalues), np.minimum(together, exact.adjusted)
     p, joint = (np.minimum(2.0 * each, 1.0) for each in (p, joint))
     ends = tuple((each, each) for each in p.tolist())
     return found._replace(

@@ -148,7 +148,7 @@ class PointErrors(Null):
     With both ends of outcomes p is 1 over what fixed bets win (:mod:`caltest.statistics.points`), with
     one end that of the side it bounds; each of two sides has half of the level. Else errors get random
     signs, by cluster if there are any: about right where they are carried by 50 rows in effect,
-    (Σ V²)² / Σ V⁴, and 1 where they are not. Signs are exact where outcomes are known to be symmetric.
+    (Σ V²)² / Σ V⁴, and 1 where they are not. Signs of rows are exact where outcomes are symmetric.
 
     Assumption: rows, or clusters, are independent; without ends, no rare outcomes carry the mean.
 
@@ -185,7 +185,8 @@ class PointErrors(Null):
             signs[each] = ranked(values[1:, 0], float(values[0, 0]), each, form.resolution)
         law = rows.law
         found: Answer = signs[side]
-        exact: Guarantee | None = "exact" if law.symmetric else None  # type: ignore[attr-defined]
+        even = law.symmetric and rows.clusters is None  # type: ignore[attr-defined]
+        exact: Guarantee | None = "exact" if even else None
         notes: tuple[str, ...] = ()
         if not exact and (carried := carrying(form, question.labels, codes)) < FEWEST_ROWS:
             few = f"Errors are carried by {carried:.0f} rows in effect, too few for random signs"
@@ -200,8 +201,9 @@ class PointErrors(Null):
 
 
 def carrying(form: Any, outcomes: Array, codes: Places) -> float:
-    """Return how many rows, or clusters, carry the errors of a form: (Σ S²)² / Σ S⁴."""
-    sums = np.bincount(codes, form.weights * form.law.errors(outcomes)) ** 2
+    """Return how many rows, or clusters, carry the value of a form: (Σ S²)² / Σ S⁴."""
+    errors = form.weights * form.law.errors(outcomes)
+    sums = np.bincount(codes, errors * form.direction if isinstance(form, ErrorForm) else errors) ** 2
     return float(sums.sum()) ** 2 / max(float(sums @ sums), 1e-300)
 
 

@@ -107,7 +107,10 @@ class ErrorForm(HasSigns):
         return ROUNDING * float(np.abs(self.law.values).max() or 1.0)
 
     @cached_property
-    def _centred(self) -> Array:
+    def direction(self) -> Array:
+        """What an error counts: by how far the forecast is from their mean, for the slope; else 1."""
+        if self.kind != "slope":
+            return np.ones(len(self.weights))
         x, w = self.law.values, self.weights
         apart = x - float(w @ x / w.sum())
         return np.asarray(apart / (np.abs(apart).max() or 1.0))
@@ -120,10 +123,10 @@ class ErrorForm(HasSigns):
 
     def _sums(self, errors: Array, clusters: Clusters) -> Any:
         """Return the sums of every cluster, (G, K)."""
-        each, sums = self.weights * errors, clusters.sums
+        each = self.weights * errors * self.direction
         if self.kind == "path":
             return clusters.sums_at(self.steps, each, int(self.steps.max()) + 1)
-        return sums(each * self._centred if self.kind == "slope" else each)[:, None]
+        return clusters.sums(each[:, None])
 
     def _finished(self, sums: Array) -> Array:
         if self.kind == "path":
@@ -131,7 +134,7 @@ class ErrorForm(HasSigns):
         if self.kind == "mean":
             return np.asarray(sums[:, 0] / self.weights.sum())
         apart = self.law.values - float(np.average(self.law.values, weights=self.weights))
-        scale = float(self.weights @ (apart * self._centred))
+        scale = float(self.weights @ (apart * self.direction))
         return sums[:, 0] / scale if scale > 0.0 else 0.0 * sums[:, 0]
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -148,10 +151,8 @@ class ErrorForm(HasSigns):
 
         Of a path bets are against both sides at once, and the second is −∞.
         """
-        directions = [np.ones(len(self.weights))]
-        if self.kind == "slope":
-            directions = [self._centred]
-        elif self.kind == "path":
+        directions = [self.direction]
+        if self.kind == "path":
             marks = np.unique(np.linspace(0, self.steps.max(), _BETS).astype(np.intp))
             directions = [1.0 * (self.steps <= mark) for mark in marks]
         each = self.weights * self.law.errors(outcomes)
