@@ -102,6 +102,10 @@ def test_slices_are_searched_by_bets():
     assert (found.name, found.guarantee, found.pvalue > 0.05) == ("feature_scan", "exact", True)
     y = (y + 20 * (np.arange(600) % 7 == 3)).clip(0, 100)
     assert caltest.test(known, y, features={"a": np.arange(600) % 7}, rng=0).pvalue < 0.001
+    certain, given = Point(np.zeros(600), low=0, high=100), {"a": np.arange(600) % 7}
+    assert caltest.test(certain, y, features=given, rng=0).pvalue == pytest.approx(0.0, abs=1e-99)
+    asked = {"materiality": {"too_low": 1, "too_high": None}, "statistics": "point_bias"}
+    assert not caltest.audit(certain, 0 * y, features=given, rng=0, **asked).rejected
 
 
 @pytest.mark.parametrize(

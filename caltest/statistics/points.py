@@ -33,6 +33,7 @@ from caltest.statistics.base import Listed
 
 _STEPS = 200  # of the forecast, at which errors are added up
 _BETS = 20  # of these, at which bets are made
+_NO_ROOM = 1e-300  # that something else occurs is evidence without end
 _USUAL = 3.0  # standard errors of a mean, about, that the smallest λ of full weight is for
 
 # ------------------------------------------------------------------ bets
@@ -191,8 +192,8 @@ def slice_wealths(form: Any, outcomes: Array) -> Array:
     errors, logs = w * form.law.errors(outcomes), list[Array]()
     shares, weights = bets_of(len(w))
     for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
-        if form.side in (0, -sign) and room > 0.0:  # errors above 0 are outcomes that are too rare
-            bets = np.log1p(0.5 * shares[:, None] * sign * errors / room)
+        if form.side in (0, -sign):  # errors above 0 are outcomes that are too rare
+            bets = np.log1p(0.5 * shares[:, None] * sign * errors / max(room, _NO_ROOM))
             logs.append(logsumexp(form.cells.sums(bets), axis=0, b=weights[:, None]))
     return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
