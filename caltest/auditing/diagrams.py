@@ -315,7 +315,7 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
 
 
 _APART = 0.25  # of an axis: labels that do not touch
-_SHORT = 5  # characters of such labels
+_LETTER = 0.055  # of an axis: of such labels of any length
 
 
 def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
@@ -323,20 +323,20 @@ def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
 
     Limits that are close to each other are named in what stands above: here is the middle.
     """
-    wide = unit().of_outcomes and max(len(label) for _, label in axis.marks) > _SHORT
-    axis, apart = (axis.thinned(3), 1.5 * _APART) if wide else (axis, _APART)
-    if not limits:
-        return axis.marks
+    of_outcomes, long = unit().of_outcomes, max(len(label) for _, label in axis.marks)
+    apart = _LETTER * long if of_outcomes else _APART
     ratio = axis.scale is not LINEAR
     signed = (f"{'+' * (end > 0.0)}{figures(unit().times * end, 3)}" for end in limits)
     texts = [f"{end:.3g}×" for end in limits] if ratio else list(signed)
     ends = tuple(zip(limits, texts, strict=True))
     if len(limits) > 1 and axis.at(limits[1]) - axis.at(limits[0]) < apart:
         ends = ((1.0, "1×") if ratio else (0.0, "0"),)
-    others = axis.marks
-    for end, _ in ends:
-        others = tuple(each for each in others if abs(axis.at(each[0]) - axis.at(end)) >= apart)
-    return tuple(sorted([*ends, *others]))
+    kept = [*ends]
+    for each in axis.marks:
+        beside = kept if of_outcomes else ends
+        if all(abs(axis.at(each[0]) - axis.at(end)) >= apart for end, _ in beside):
+            kept.append(each)
+    return tuple(sorted(kept))
 
 
 def slices_picture(t: Any) -> Picture:
