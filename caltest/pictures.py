@@ -53,8 +53,7 @@ class Scale:
 
     def limits(self, values: Array) -> Limits:
         """Return the ends of an axis with room around values, of which those without place are none."""
-        places = self.forward(values)
-        inside = values[np.abs(places) < -np.log10(_LEAST)]
+        inside = values[np.abs(self.forward(values)) < -np.log10(_LEAST)]
         low, high = (float(end(self.forward(inside))) for end in (np.min, np.max))
         room = _MARGIN * (high - low) if high - low > _LEAST_SPAN else 0.05
         return float(self.inverse(low - room)), float(self.inverse(high + room))
@@ -148,8 +147,7 @@ def axis_of_probabilities(values: Sequence[float]) -> Axis:
     """Return an axis of probabilities in percent, no longer than what is shown on it needs."""
     marks = probability_axis(min(values), max(values), most=6)
     digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-6) - 2)
-    labels = tuple((mark, f"{100.0 * mark:.{digits}f}%") for mark in marks)
-    return Axis(marks[0], marks[-1], labels)
+    return Axis(marks[0], marks[-1], tuple((mark, f"{100.0 * mark:.{digits}f}%") for mark in marks))
 
 
 def axis_of_levels(values: Sequence[float]) -> Axis:
@@ -166,16 +164,14 @@ def axis_between(low: float, high: float, most: int = 5) -> Axis:
     power = 10.0 ** math.floor(math.log10((high - low) / 4.0))
     step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= (high - low) / most)
     steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    marks = tuple((step * k, f"{step * k:,.6g}".replace("-", "−")) for k in steps)
-    return Axis(low, high, marks)
+    return Axis(low, high, tuple((step * k, f"{step * k:,.6g}".replace("-", "−")) for k in steps))
 
 
 def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:
     """Return an axis between the marks, of a choice, that lie around values."""
     low = max((mark for mark in choice if mark <= min(values)), default=choice[0])
     high = min((mark for mark in choice if mark >= max(values)), default=choice[-1])
-    marks = tuple((mark, text(mark)) for mark in choice if low <= mark <= high)
-    return Axis(low, high, marks, scale)
+    return Axis(low, high, tuple((mark, text(mark)) for mark in choice if low <= mark <= high), scale)
 
 
 def logarithmic_axis(values: Sequence[float]) -> Axis:
@@ -415,8 +411,7 @@ def _x_axis(parts: Sequence[Any], h: Any, *more: float) -> Axis:
     if near and not unit().of_outcomes:
         return stretched_axis([min(values), max(values), *more])
     if h and sum(h.counts):
-        cumulated = np.cumsum(h.counts) / sum(h.counts)
-        first, last = np.searchsorted(cumulated, [0.005, 0.995])
+        first, last = np.searchsorted(np.cumsum(h.counts) / sum(h.counts), [0.005, 0.995])
         values += [h.edges[first], h.edges[min(last + 1, len(h.counts))]]
     return axis_of_levels([*values, *more])
 
@@ -425,8 +420,7 @@ def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
     """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
     if x.scale is LINEAR and h is not None:
         return Mark("rows", "bar", h.edges, h.counts, label="rows")
-    inner = [(a.end + b.start) / 2 for a, b in pairwise(parts)]
-    edges = [parts[0].start, *inner, parts[-1].end]
+    edges = [parts[0].start, *[(a.end + b.start) / 2 for a, b in pairwise(parts)], parts[-1].end]
     return Mark("rows", "bar", edges, [part.rows for part in parts], label="rows")
 
 

@@ -271,8 +271,7 @@ def test(
         trial = Trial(given.view.rows, given.view.labels, draws, seed, workers)
         if tolerant:
             return _tolerated(measure, chosen, trial, given, tolerance, alternative)
-        free = null is None, statistic is None
-        return _answered(measure, chosen, trial, given, alternative, free)
+        return _answered(measure, chosen, trial, given, alternative, (null is None, statistic is None))
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
@@ -352,8 +351,7 @@ def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> flo
             if isinstance(form, HasSigns):
                 ((_, signed),) = signed_columns(columns_of(form), observed, rows.clusters, rows.weights)
                 return signed.observed  # type: ignore[no-any-return]
-        workers = fitted.by(Workers(n_jobs), rows.n_samples)
-        return nulls.observed_value(fitted, form, observed, workers)
+        return nulls.observed_value(fitted, form, observed, fitted.by(Workers(n_jobs), rows.n_samples))
 
 
 # ------------------------------------------------------------------ the input
@@ -432,14 +430,13 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
     shown = show(rows, lens, None if of_numbers else measure.default_lens)
     shown = shown.strict if isinstance(measure, OfHits) and shown.rows.n_classes == 2 else shown
     view = shown.sample(whole.labels)
-    if shown.see_open is not None:
-        opened = shown.opened.sample(whole.labels)
-        if tied := np.count_nonzero(opened.labels != view.labels):
-            raise InputError(
-                f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that "
-                "the lens looks at, so that the event is open; leave the lens out and use 'bias', "
-                "'spread' or 'coverage', which allow for that."
-            )
+    opened = view if shown.see_open is None else shown.opened.sample(whole.labels)
+    if tied := np.count_nonzero(opened.labels != view.labels):
+        raise InputError(
+            f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that the lens "
+            "looks at, so that the event is open; leave the lens out and use 'bias', 'spread' or "
+            "'coverage', which allow for that."
+        )
     completed = (shown.outcomes(each[None])[0] for each in whole.rows.law.completed_anew())
     return _Given(whole, view, shown.label, tuple(completed), rates=own.get("sampling_rates"))
 
@@ -543,8 +540,7 @@ def _tolerated(
     options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
     claimed = {"alternative": sides, "claim": claim(event(given.lens, rows), sides, error)}
     claimed |= given.stated(answer, parameters={**options, **_counted(rows)})
-    notes = (*rows.notes, *impossible, *measure.notes)
-    return result_of(question, null, answer, notes, **claimed)
+    return result_of(question, null, answer, (*rows.notes, *impossible, *measure.notes), **claimed)
 
 
 # ------------------------------------------------------------------ what can be tested
@@ -592,8 +588,7 @@ def _seen(
 ) -> Iterator[Sample]:
     """Read blocks of rows, parts of the whole, and show them through the lens."""
     for each in stored.samples(first, last):
-        part = Sample(replace(each.rows, part_of=stored.extent), each.labels)
-        yield through(part, lens, default)[0]
+        yield through(Sample(replace(each.rows, part_of=stored.extent), each.labels), lens, default)[0]
 
 
 def _in_one_pass(
@@ -625,8 +620,7 @@ def _in_one_pass(
     workers = fitted.by(workers, stored.n_samples, null.name)
     read = Read(samples, stored.n_samples, stored.grain, seed, fitted.given)
     count = stored.clusters
-    trial = Trial(first.rows, first.labels, n_resamples, seed, workers)
-    question = trial.question(fitted, form, side)
+    question = Trial(first.rows, first.labels, n_resamples, seed, workers).question(fitted, form, side)
     parameters = {**fitted.parameters, **_counted(stored.extent, count)}
     if count is not None:
         columns, found = signed_columns_of_blocks(read, count, stored.share_between, workers)
@@ -649,7 +643,6 @@ def _confirmed(
     """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
     parts = list(samples(0, -(-n_samples // ROWS)))
     rows = Rows.joined([each.rows for each in parts])
-    labels = np.concatenate([each.labels for each in parts])
-    asked = replace(question, rows=rows, labels=labels)
+    asked = replace(question, rows=rows, labels=np.concatenate([each.labels for each in parts]))
     columns = columns_of(question.statistic.given(rows))
     return Confirmation.of(asked, names_and_sides(asked), columns, by_signs)

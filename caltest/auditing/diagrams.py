@@ -61,8 +61,7 @@ def views_of(
     scope = plan.looks[0].scope
     classes, points = scope.whole.n_classes is not None, scope.of_points
     chosen = {*list(wrong)[:_MOST_PICTURED], *bounded, *plan.looks[:points]}
-    drawn = chosen if design.plain and classes else ()
-    bands = bands_of(plan.looks, bounded, drawn, level)
+    bands = bands_of(plan.looks, bounded, chosen if design.plain and classes else (), level)
     signed = sum(_registered(statistic) == _ECD for _, statistic in plan.hypotheses)
     views = {}
     for look in plan.looks:
@@ -114,8 +113,7 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
         return None
     w = seen.rows.weights
     mean = float(w @ each) / float(w.sum())
-    sums = design.sums(w * (each - mean))
-    if abs(mean) <= half_width(sums, float(w.sum()), level / 2):
+    if abs(mean) <= half_width(design.sums(w * (each - mean)), float(w.sum()), level / 2):
         return None
     if mean > 0.0:
         return "over"
@@ -157,8 +155,7 @@ def bands_of(
             continue
         together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
         wanted = part if together else drawn
-        probs = [look.view().rows.probs for look in wanted]
-        views = [(pair[:, 1], bins_of(pair)) for pair in probs]
+        views = [(pair[:, 1], bins_of(pair)) for pair in [look.view().rows.probs for look in wanted]]
         if together:
             found = joint_bands(views, alpha)
         else:
@@ -299,9 +296,8 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
     x, y = [view.predicted or 0.0 for view in views], [view.observed or 0.0 for view in views]
     axis = pictures.axis_of_probabilities([0.0, 1.0])
     low, high = zip(*(each.true_rates for each in views), strict=True)
-    bad = [each in shown for each in views]
     marks = [GRID, DIAGONAL, Mark("line", "thin", x, y)]
-    marks += pictures.with_intervals(x, y, low, high, bad)
+    marks += pictures.with_intervals(x, y, low, high, [each in shown for each in views])
     of_x, of_y, above, below = "stated level", f"share of {outcomes} at or below", "high", "low"
     if all(within(view.lens)[1].startswith("interval:") for view in views):
         of_x, of_y = "stated probability of the interval", f"share of {outcomes} in it"
@@ -350,12 +346,10 @@ def slices_picture(t: Any) -> Picture:
         marks += told_apart([value], [place], [row.bad])
         for end in () if row.pointless else t.corridor:
             marks.append(Mark("line", "limit", (end, end), (place + 0.5, place - 0.5)))
-        at = (place - 0.5 + count) / count
-        marks.append(Mark("text", kind, 1.0, at, (6, 4), row.error))
+        marks.append(Mark("text", kind, 1.0, (place - 0.5 + count) / count, (6, 4), row.error))
     names = tuple((-float(k), row.name.short) for k, row in enumerate(t.rows))
     of_x = f"◂ {t.ends[0]}    {t.head[:1].lower()}{t.head[1:]}    {t.ends[1]} ▸"
-    x = replace(t.axis, marks=t.ticks)
-    return Picture(marks, x, Axis(0.5 - count, 0.5, names), of_x)
+    return Picture(marks, replace(t.axis, marks=t.ticks), Axis(0.5 - count, 0.5, names), of_x)
 
 
 # ------------------------------------------------------------------ the evidence among that of draws

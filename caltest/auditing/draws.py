@@ -157,8 +157,7 @@ def draw_all(
             confirmed = confirm(some, columns, nearest)
         for column, h in zip(drawn, here, strict=True):
             if isinstance(column.form, LabelFunction):
-                observed = column.outcomes(labels[None])[0]
-                column.form.check_unmoved(observed, float(values[0, h]))
+                column.form.check_unmoved(column.outcomes(labels[None])[0], float(values[0, h]))
     if opened is not None:
         opened, _ = with_rests(opened, resolutions, rests)
     values, resolutions = with_rests(values, resolutions, rests)
@@ -192,8 +191,7 @@ def _nearest(values: Array, opened: Array | None) -> Array:
     middles = np.median(values[1:], axis=0), np.median(opened[1:], axis=0)
     nearer = np.abs(opened[0] - middles[1]) < np.abs(values[0] - middles[0])
     found, middle = np.where(nearer, opened, values), np.where(nearer, middles[1], middles[0])
-    between = (values[0] - middles[0]) * (opened[0] - middles[1]) < 0.0
-    found[0] = np.where(between, middle, found[0])
+    found[0] = np.where((values[0] - middles[0]) * (opened[0] - middles[1]) < 0.0, middle, found[0])
     return found
 
 

@@ -70,8 +70,7 @@ def read_groups(
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
     """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
     found = dict[str, list[str]]()
-    columns = columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside)
-    for name, cells in columns.items():
+    for name, cells in columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside).items():
         own = column_of(cells, f"column {shown_column(name)!r}", "group")
         apart = [f"({text})" if text in (MISSING, EMPTY) else text for text in own.texts]
         values = [MISSING if text is None else text or EMPTY for text in apart]

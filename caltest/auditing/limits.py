@@ -259,8 +259,7 @@ def _fewest(n: Array, rate: Array, level: float, by_bound: NDArray[np.bool_]) ->
         with np.errstate(divide="ignore", invalid="ignore"):
             hits = np.where(seen > 0.0, seen * np.log(seen / least), 0.0)
             misses = np.where(seen < 1.0, (1.0 - seen) * (np.log1p(-seen) - np.log1p(-least)), 0.0)
-        chernoff = (seen > least) & (n * (hits + misses) >= -math.log(level))
-        inside = np.where(by_bound, chernoff, inside)
+        inside = np.where(by_bound, (seen > least) & (n * (hits + misses) >= -math.log(level)), inside)
         low = np.where(open_ & ~inside, middle, low)
         high = np.where(open_ & inside, middle, high)
     return high

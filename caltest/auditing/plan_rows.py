@@ -258,7 +258,6 @@ def plan(
             if set(more) <= set(seen):
                 break
             seen = more
-    alone = rows_of([wanted[k] for k in seen], goal)
     views = [
         PlannedView(
             lens=whose[k].scope.label,
@@ -269,7 +268,7 @@ def plan(
             predicted=wanted[k].predicted,
             rows=own_rows,
         )
-        for k, own_rows in zip(seen, alone, strict=True)
+        for k, own_rows in zip(seen, rows_of([wanted[k] for k in seen], goal), strict=True)
     ]
     skipped = list(made.skipped)
     if small := len(wanted) - len(seen):

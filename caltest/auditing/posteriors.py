@@ -83,8 +83,7 @@ class PosteriorSize:
         if size >= _FEWEST_DRAWS:  # less what L normal draws leave open of their mean and variance
             squares = (r - mean) ** 2 * (size - 3) / (size - 1) - 1.0 / size
             middle, width = float(squares.mean()), half * float(squares.std(ddof=1)) / n**0.5
-            around = middle - width, middle, middle + width
-            factor = tuple(max(each, 0.0) ** 0.5 for each in around)
+            factor = tuple(max(each, 0.0) ** 0.5 for each in (middle - width, middle, middle + width))
         return cls(shift=(-mean - reach, -mean, -mean + reach), factor=factor, **known)
 
     @classmethod
@@ -237,8 +236,7 @@ def sbc(
         values = np.stack([each.T for _, each in entries.values()], axis=2)
     members = Members(values, names=list(entries))
     members.given = {"parameters": parameters}
-    outcomes = np.stack([each for each, _ in entries.values()], axis=1)
-    found = audit(members, outcomes, **options)
+    found = audit(members, np.stack([each for each, _ in entries.values()], axis=1), **options)
     call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
     notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
     sized = () if found.effective_n or found.clusters else _sizes(found, entries)
@@ -320,9 +318,8 @@ def _dependence(name: str, draws: Array) -> str:
     lag = float(each.mean()) + 1.0 / size  # of independent draws the first term is −1/L
     if lag < max(_DEPENDENT, _CLEARLY / (size * n) ** 0.5):
         return ""
-    thin = int(np.ceil((1.0 + lag) / max(1.0 - lag, 1.0 / size)))
     return (
         f"Neighbouring draws of {visible(name)} depend on each other (autocorrelation {lag:.2f}), so "
         "that they are not exchangeable with the parameter, and a right posterior looks wrong: keep "
-        f"about every {thin}th draw of the chain."
+        f"about every {int(np.ceil((1.0 + lag) / max(1.0 - lag, 1.0 / size)))}th draw of the chain."
     )

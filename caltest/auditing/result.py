@@ -401,8 +401,7 @@ class Audit(Result):
         if self.tolerance is not None:  # whatever leads: of one no mean does
             wrong = (view for view in self.views if view.side and view.key in self.wrong_views)
             return max(wrong, key=lambda view: view.proved, default=None)
-        means = (each.of for each in self.story.named if each.kind == "mean")
-        return next(means, None)
+        return next((each.of for each in self.story.named if each.kind == "mean"), None)
 
     @property
     def headline(self) -> str:

@@ -125,8 +125,7 @@ class Design:
             return self
         names = ("weights", "clusters", "scores", "kept", "stretches")
         given: dict[str, Any] = {name: getattr(self, name) for name in names}
-        some = {name: each[rows] for name, each in given.items() if np.ndim(each)}
-        return replace(self, **some)
+        return replace(self, **{name: each[rows] for name, each in given.items() if np.ndim(each)})
 
     def of_look(self, look: Look) -> Design:
         """Return that of the rows of a look, whose event need not be class 1."""
@@ -169,8 +168,7 @@ class Design:
 
     def counts(self, labels: NDArray[np.integer]) -> Array:
         """Return what rows count in the population."""
-        kept = 1.0 if self.kept is None else self.kept[np.arange(len(labels)), labels]
-        return self.pulls / kept
+        return self.pulls / (1.0 if self.kept is None else self.kept[np.arange(len(labels)), labels])
 
     def sums(self, values: Array) -> Array:
         """Add values of rows up over clusters; without any, every row is one."""
@@ -192,8 +190,7 @@ class Design:
         rates = self.sums(self.weights * chances) / self.sums(self.weights)
         shared = self.units(chances) * min(float(rates.mean()), float(1.0 - rates.mean()))
         both = np.column_stack([1.0 - chances, chances])
-        atoms = Atoms.of(self._table(chances), both, self.codes, len(rates))
-        return min(shared, atoms.effective)
+        return min(shared, Atoms.of(self._table(chances), both, self.codes, len(rates)).effective)
 
     def carried(self, chances: Array) -> float:
         """Return the same, by which intervals are of t; 0 where none is."""
@@ -453,8 +450,7 @@ class Sizes:
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
-        design = self.design.of_look(look)
-        given = seen.rows.probs[:, 1], seen.labels, self.cuts[look], design
+        given = seen.rows.probs[:, 1], seen.labels, self.cuts[look], self.design.of_look(look)
         parts = self.family.parts(*given, self.limit)
         column = 1 if look.scope.lens is None else look.scope.column
         found = self.of_mean(look, seen, labels) | {"class_index": column}
@@ -491,8 +487,7 @@ class Sizes:
             sized = self.of_mean(left.remaining, left.remaining.sample(labels), labels)
         sized |= {"adjusted_pvalue": adjusted, "found": adjusted <= self.level}
         rest = Rest(part.lens, part.group, whole.group, left.rows, **sized)  # type: ignore[arg-type]
-        unproved = self.design.unproved(rest)
-        return replace(rest, adjusted_pvalue=1.0, found=False) if unproved else rest
+        return replace(rest, adjusted_pvalue=1.0, found=False) if self.design.unproved(rest) else rest
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped, with whether its own limits show its errors to be within the limit.
@@ -545,8 +540,7 @@ class Sizes:
         held = [k for k, each in enumerate(found) if each.inside is not None]
         if all(found[k].inside for k in held):
             return views, left, None
-        looks = [*views, *(each.remaining for each in rests)]
-        wanted = self.settling(looks, found, held, labels)
+        wanted = self.settling([*views, *(each.remaining for each in rests)], found, held, labels)
         return dict(zip(views, found, strict=False)), found[len(views) :], self.in_all(wanted)
 
     def in_all(self, wanted: Sequence[Any]) -> int | None:

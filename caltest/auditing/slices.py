@@ -140,8 +140,7 @@ def named(
         columns, anew = columns_of_looks(plan.hypotheses[:count], options.seed), [adjusted]
         for labels in completed:
             own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
-            seen = [each.column.outcomes(labels[None]) for each in some]
-            pairs = zip(every, seen, strict=True)
+            pairs = zip(every, [each.column.outcomes(labels[None]) for each in some], strict=True)
             sizes = [np.vstack([x[0].form.among(x[2]).of_labels(y), x[3][1:]]) for x, y in pairs]
             anew.append(together(np.vstack([own, values[1:]]), sizes))
         share = 1.0 + any(look.scope.censored for look in plan.looks)
@@ -206,8 +205,7 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
             roots = np.abs(cells.sums(r[None])[0]) / deviations
             if roots.max() < least:
                 break
-            close = np.flatnonzero(roots >= roots.max() - _CLOSE)
-            first = min(close.tolist(), key=crossed.__getitem__)
+            first = min(np.flatnonzero(roots >= roots.max() - _CLOSE).tolist(), key=crossed.__getitem__)
             kept.append(left[first])
             rows = cells.rows(first)
     return sorted(kept, key=lambda each: -abs(each.root))
@@ -303,8 +301,7 @@ def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeat
             own = np.flatnonzero((which[:, 0] == j) & (which[:, 3] == which[:, 2] + 1))
             bins = []
             for k in own[np.argsort(which[own, 2], kind="stable")].tolist():
-                group = search.group(k)
-                look = search.part(cells.rows(k), group)
+                look = search.part(cells.rows(k), search.group(k))
                 mean = sizes.of_mean(look, look.sample(labels), labels, sizes.family.of_slice)
                 means = (mean[name] for name in ("predicted", "observed", "low", "high"))
                 name = cells.bins[j].called(int(which[k, 2]))

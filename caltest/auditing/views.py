@@ -92,8 +92,7 @@ class Group:
         return self._joined(each.words for each in self.conditions)
 
     def _joined(self, texts: Iterable[str]) -> str:
-        bounds = any(each.relation != "=" for each in self.conditions)
-        return (" and " if bounds else ", ").join(texts)
+        return (" and " if any(each.relation != "=" for each in self.conditions) else ", ").join(texts)
 
     def __str__(self) -> str:
         return self.label

@@ -121,8 +121,7 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False, labels: 
             other = Suspect(NamedArray(turned), 0.0, labels)
             if other.are_numbers or other.are_sets:
                 raise probs_error(other)
-        transposed = Argument("probs.T", shell="its transpose")
-        raise InputError(_WRONG[wrong], transposed=transposed, **facts)
+        raise InputError(_WRONG[wrong], transposed=Argument("probs.T", shell="its transpose"), **facts)
 
 
 # ------------------------------------------------------------------ sample
@@ -554,9 +553,8 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         raise InputError(_OF_MODELS["columns"], names=listed(known), n=table.n_columns)
     if truth.n_columns != 1 or truth.flat.ndim != 1:
         raise InputError(f"y has {truth.n_columns} columns; give one class per row, of shape (n,).")
-    ordered = _in_order(table, tuple(names.values()))
     labels = [names.get(each, str(each)) for each in truth.flat.tolist()]
-    return replace(table, names=ordered), labels
+    return replace(table, names=_in_order(table, tuple(names.values()))), labels
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
@@ -571,8 +569,7 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     """
     law = probs.law if isinstance(probs, Rows) else probs
     if not isinstance(law, Law):
-        numbers = isinstance(probs, np.ndarray) and probs.dtype != object
-        law = None if numbers else recognised(probs)
+        law = None if isinstance(probs, np.ndarray) and probs.dtype != object else recognised(probs)
     if law is None or isinstance(law, Classes):
         return None
     weights, clusters = options.pop("weights", None), options.pop("clusters", None)
@@ -590,7 +587,6 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     if isinstance(met, Covered) and met.of.beta is not None and rows.clusters is not None:
         text = "{argument} is the law of independent rows, and these are in clusters; leave one out."
         raise InputError(text, argument="calibration_rows")
-    doubts = (*met.doubts, *shared_members(met))
     rows = replace(rows, law=met, notes=(*rows.notes, *met.remarks(checked)))
     check_weights(rows, checked)
-    return Sample(rows, checked, doubts)
+    return Sample(rows, checked, (*met.doubts, *shared_members(met)))

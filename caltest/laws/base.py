@@ -240,8 +240,7 @@ def _crps_of_counts(law: Predictive) -> tuple[Excess, Array] | None:
         inside = (outcomes - first).clip(0.0, most)
         place = inside.astype(np.intp)
         here, there = (table[each, rows] for each in (place, np.minimum(place + 1, most)))
-        outside = np.abs(outcomes - first - inside)
-        return np.asarray(here + (inside - place) * (there - here) + outside)
+        return np.asarray(here + (inside - place) * (there - here) + np.abs(outcomes - first - inside))
 
     mean = (masses * np.arange(most + 1.0)[:, None]).sum(axis=0)
     return excess, np.asarray(0.5 * (mean - table[0]))

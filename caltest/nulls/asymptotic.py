@@ -338,8 +338,7 @@ class Bound(Null):
         constant = known.constant(self.p, self.p if self.q is None else self.q)
         ratio = max(0.0, question.observed / constant)
         if known.inequality == "mcdiarmid":
-            excess = max(0.0, np.sqrt(known.n_samples * ratio) - 1.0)
-            value = np.exp(-0.5 * excess**2)
+            value = np.exp(-0.5 * max(0.0, np.sqrt(known.n_samples * ratio) - 1.0) ** 2)
         else:
             value = np.exp(-0.5 * (known.n_samples // 2) * ratio**2)
         return from_sides(float(value), 1.0, question)
@@ -387,8 +386,7 @@ class Bootstrap(Null):
 
     def answer(self, question: Question) -> Answer:
         """Return the bootstrap p-value; where labels are all but certain, resamples do not vary."""
-        form = cast("Pairwise", question.form)
-        tile, n = form.gram(question.labels), len(question.labels)
+        tile, n = cast("Pairwise", question.form).gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
         diagonal = np.concatenate([np.diagonal(tile(rows, rows)) for rows in blocks(n, 512)])
@@ -398,8 +396,7 @@ class Bootstrap(Null):
             stream, size = generator(question.seed, number), batch.stop - batch.start
             counts = stream.multinomial(n, np.full(n, 1.0 / n), size=size).T.astype(np.float64)
             forms = quadratic_forms(tile, counts, question.workers, description="bootstrap")
-            centred = forms + n * n * grand - 2.0 * n * (means @ counts)
-            found.append((centred - own @ counts) / n**2)
+            found.append((forms + n * n * grand - 2.0 * n * (means @ counts) - own @ counts) / n**2)
         answer, floor = from_draws(np.concatenate(found), question), question.chance
         if answer.pvalue >= floor or answer.pvalue_interval is None:
             return answer

@@ -181,8 +181,7 @@ def _drawn(
     stream = generator(seed, start // DRAWS)
     numbers, found = stream.random((count, DRAWS)).T[: stop - start], []
     for (form, places, clusters, _), labels in zip(columns, drawn, strict=True):
-        quantiles = numbers[:, places[clusters.codes]]
-        found.append(form.apart(labels.labels(quantiles), clusters))
+        found.append(form.apart(labels.labels(numbers[:, places[clusters.codes]]), clusters))
     return np.column_stack(found)
 
 

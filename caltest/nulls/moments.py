@@ -69,8 +69,7 @@ def tail(cumulants: CumulantGenerator, x: float) -> float:
     if not (abs(slope - x) <= 1e-6 * scale and curvature > 0.0 and exponent < 0.0):
         return chernoff
     w = float(np.sign(t) * np.sqrt(-2.0 * exponent))
-    u = t * float(np.sqrt(curvature))
-    correction = float(np.log(u / w) / w)
+    correction = float(np.log(t * float(np.sqrt(curvature)) / w) / w)
     return float(ndtr(-w - correction)) if abs(correction) < _TRUSTED else chernoff
 
 
@@ -331,8 +330,7 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     0.049787
     """
     if moments.variance <= 0.0:
-        tolerance = 1e-9 * max(abs(moments.mean), abs(x))
-        return 1.0 if x <= moments.mean + tolerance else 0.0
+        return 1.0 if x <= moments.mean + 1e-9 * max(abs(moments.mean), abs(x)) else 0.0
     z = (x - moments.mean) / np.sqrt(moments.variance)
     normal = float(ndtr(-z))
     if abs(moments.skewness) < 1e-4:

@@ -61,8 +61,7 @@ class EventSigns(Null):
         form = cast("EventMean", question.form)
         rows, seen, side = question.rows, question.labels, question.alternative
         codes = np.arange(rows.n_samples) if rows.clusters is None else rows.clusters
-        clusters = Clusters.of(codes, rows.weights)
-        sums = np.column_stack([form.scores.by_cluster(seen, clusters)[:, 0]])
+        sums = np.column_stack([form.scores.by_cluster(seen, Clusters.of(codes, rows.weights))[:, 0]])
         values = signed(sums, question.n_resamples, question.seed)
         found = ranked(values[1:, 0], float(values[0, 0]), side, TIES)
         came, expected = form.law.events(seen, form.horizon)
@@ -80,8 +79,7 @@ def signed(sums: Array, count: int, seed: int) -> Array:
     scale = np.sqrt((sums**2).sum(axis=0))
     sums = sums / np.where(scale > 0.0, scale, 1.0)
     draws = draws_of_signs(len(sums), count, child_seed(seed, _SIGNS))
-    parts = [draws.draw(start, stop) @ sums for start, stop in draws.tasks()]
-    return np.concatenate(parts)
+    return np.concatenate([draws.draw(start, stop) @ sums for start, stop in draws.tasks()])
 
 
 def of_sum(
@@ -183,9 +181,8 @@ class PointErrors(Null):
         signs: Any = dict.fromkeys(("greater", "less", side))
         for each in signs:
             signs[each] = ranked(values[1:, 0], float(values[0, 0]), each, form.resolution)
-        law = rows.law
         found: Answer = signs[side]
-        even = law.symmetric and rows.clusters is None  # type: ignore[attr-defined]
+        even = rows.law.symmetric and rows.clusters is None  # type: ignore[attr-defined]
         exact: Guarantee | None = "exact" if even else None
         notes: tuple[str, ...] = ()
         if not exact and (carried := carrying(form, question.labels, codes)) < FEWEST_ROWS:

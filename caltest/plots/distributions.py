@@ -382,8 +382,7 @@ class SurvivalDisplay(_Path):
             if not found:
                 few = f"fewer than five events are expected until {at:g}"
                 raise InputError(f"{few}, or no row is left.")
-            smooth: Any = ICI(horizon=at).given(whole.rows)
-            drawn = (*np.array(found).T, smooth.curve(time, event))
+            drawn = (*np.array(found).T, ICI(horizon=at).given(whole.rows).curve(time, event))
         else:
             c = curves_of(whole)
             times, expected = np.array(c.times, float), np.array(c.expected)

@@ -148,8 +148,7 @@ def panel_of(
     view, _ = one_probability(whole, lens, "a reliability diagram shows", do)
     n_resamples, seed, workers = draws
     options: dict[str, Any] = {"n_resamples": n_resamples, "rng": seed, "n_jobs": workers.n_jobs}
-    measure = ECE(bins) if bins else BrierMCB()
-    result = test(whole.rows, whole.labels, measure, lens=lens, **options)
+    result = test(whole.rows, whole.labels, ECE(bins) if bins else BrierMCB(), lens=lens, **options)
     scores, weights = view.rows.probs[:, 1], view.rows.weights
     shown = canvas.event_labels(view.rows, lens, kept)
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}

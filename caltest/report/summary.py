@@ -107,8 +107,7 @@ def _subject(audit: Audit) -> View | None:
     if story.unsettled and not audit.n_classes:
         lens = story.unsettled[0].of.lens
         whole = [view for view in whole if view.lens == lens] or whole
-    top = [view for view in whole if view.lens == "top_label"]
-    return next(iter(top or whole or events), None)
+    return next(iter([view for view in whole if view.lens == "top_label"] or whole or events), None)
 
 
 # ------------------------------------------------------------------ the picture
@@ -148,8 +147,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
 def _of_parts(audit: Audit, view: View, *, least: bool = False) -> SimpleNamespace:
     """Draw observed against predicted; the errors, or what adds up to one, where that shows more."""
     parts, halves = charts.parts_of(view)
-    sized: tuple[View | Part, ...] = (view, *parts, *halves)
-    bad = [audit.limit.shown(of) for of in sized if audit.story.mark(of).side]
+    bad = [audit.limit.shown(of) for of in (view, *parts, *halves) if audit.story.mark(of).side]
     label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
     if audit.rejected and view.cumulative is not None and not bad and not least:
         title = captions.cumulative_title(audit, view, view.cumulative)
@@ -306,10 +304,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     bars = [(low, row.bar[1], high) for (low, *_, high), row in zip(reach, rows, strict=True)]
     axis = pictures.axis_of_bars(bars, limit or 0.0, as_ratio=as_ratio)
     more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
-    of_more = "stated probabilities" if by_class and numbers else captions.plural(noun, more)
-    title = captions.slices_title(audit, [subject] if noun == "part" else every, noun)
     return SimpleNamespace(
-        title=sentence(title),
+        title=sentence(captions.slices_title(audit, [subject] if noun == "part" else every, noun)),
         note=sentence(captions.slices_note(audit, about, shown)),
         marked=any(each.bad for each in rows),
         limit=captions.shaded(audit),
@@ -323,7 +319,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         ticks=diagrams.ticks(axis, corridor),
         rows=rows,
         more=more,
-        nouns=of_more,
+        nouns="stated probabilities" if by_class and numbers else captions.plural(noun, more),
     )
 
 
@@ -438,10 +434,8 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
     view = next(each for each in audit.views if each.key == (rest.lens, rest.group))
     several = len({each.lens for each in audit.rests}) > 1
     group = name(narrow_name(view, _NAME) if several else group_name(rest.group))
-    parent = name(group_name(rest.parent))
-    adjusted = pvalue(rest.adjusted_pvalue, audit.alpha)
-    told = {"group": group, "parent": parent, "settled": settled(audit, rest)}
-    return _sized(rest, audit, adjusted=adjusted, **told)
+    told = {"group": group, "parent": name(group_name(rest.parent)), "settled": settled(audit, rest)}
+    return _sized(rest, audit, adjusted=pvalue(rest.adjusted_pvalue, audit.alpha), **told)
 
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:

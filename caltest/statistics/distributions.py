@@ -480,11 +480,9 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         some = representatives(points)
         first, second = (some[each] for each in np.triu_indices(len(some), 1))
         apart = pdist(points[some])
-        squares = (mean[first] - mean[second]) ** 2 + variance[first] + variance[second]
-        wide = np.sqrt(squares)
+        wide = np.sqrt((mean[first] - mean[second]) ** 2 + variance[first] + variance[second])
         width = float(np.median(wide) or wide.mean() or 1.0)  # many pools may hold one number only
-        few = predictions.n_samples <= _ALL_PAIRS
-        auto: Literal["nystrom"] | None = None if few else "nystrom"
+        auto: Literal["nystrom"] | None = None if predictions.n_samples <= _ALL_PAIRS else "nystrom"
         return replace(
             self,
             bandwidth=self.bandwidth or float(np.median(apart) or apart.mean() or width),
@@ -501,8 +499,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         kernel = Exponential(cast("float", found.bandwidth) / unit, "euclidean")
         rank = law.n_samples if found.approximation is None else _RANK
         factor = incomplete_cholesky(KernelWeights(kernel, points), fixed_order(points), rank)
-        features = np.asarray(factor[0] * predictions.weights[:, None])
-        waves = predictive.Waves(law, features, unit)
+        waves = predictive.Waves(law, np.asarray(factor[0] * predictions.weights[:, None]), unit)
         return predictive.WavePairs(waves, 1.0 / predictions.whole.pairs)
 
 

@@ -171,9 +171,8 @@ def laid_out(
         block = _columns(block) if isinstance(block, PageTable) else block
         lines += ["", *block] if block else []
     shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
-    parts = {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}
     found = Page("\n".join(map(line, lines)))  # no name of the data is obeyed by a terminal or a log
-    for name, text in parts.items():
+    for name, text in {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}.items():
         setattr(found, name, _line(text))
     found.rows = tuple((name, _line(text)) for name, text in rows)
     found.notes, found.steps = (tuple(map(_line, each)) for each in ([*doubts, *others], steps))

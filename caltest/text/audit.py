@@ -51,14 +51,13 @@ def chip(audit: Audit) -> tuple[str, str]:
     small = "an error was found; on average it is too small to matter"
     small = "an error was found; on average none that matters" if audit.limit.only else small
     small = "an error was found on the side that does not matter" if audit.story.spared else small
-    fine = "on average; no error was found"
     larger = "it matters" if audit.limit.only else "it is larger"
     open_ = small if audit.story.spared else f"an error was found; whether {larger} is not settled"
     return {
         "material": ("Material error", f"larger than your limit of {own}"),
         "likely": ("Likely material error", f"estimated to be larger than your limit of {own}"),
         "undecided": (f"Not shown to be {inside(audit)}", open_ if found else "not settled either way"),
-        "within": (f"Within your limit of {own}", small if found else fine),
+        "within": (f"Within your limit of {own}", small if found else "on average; no error was found"),
         "found": ("Error found", unlimited),
         "not found": ("No error found", "which does not prove calibration"),
     }[audit.verdict]
@@ -140,8 +139,7 @@ def _average(audit: Audit, lead: Finding) -> str:
     who, rows = capital(subject(view)), where(view.group)
     if audit.tolerance is not None:
         return f"{who} is wrong on average {_by_tolerance(audit)}{rows}."
-    about = sizes.estimated(view.error, view.lens)
-    return f"{who} is wrong on average{rows}; as estimated, {about}."
+    return f"{who} is wrong on average{rows}; as estimated, {sizes.estimated(view.error, view.lens)}."
 
 
 def _some(audit: Audit, lead: Finding) -> str:
@@ -401,8 +399,7 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
         events = f"Of {rows}, {expected:,.0f} were to be covered, and {seen:,.0f} are."
     elif view.lens == "top_label":
         events = f"It expected to be right in {expected:,.0f} of {rows}, and was right in {seen:,.0f}."
-    written = sizes.times if sizes.told_as_ratio(view, audit) else sizes.interval
-    told = written(view, audit)
+    told = (sizes.times if sizes.told_as_ratio(view, audit) else sizes.interval)(view, audit)
     if lead.kind == "average" and audit.limit.only is None:
         alone = sizes.between(view.own_low or 0.0, view.own_high or 0.0, view.lens)
         told = f"by itself {alone} ({sizes.own_sure(audit)}); allowing for all views at once, {told}"
@@ -494,8 +491,7 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
 def _shown_within(audit: Audit) -> Iterable[str]:
     """Say that all are within the limit, how sure that is, and what may hide in parts."""
     several = len(audit.views) > 1
-    few = any(each.rows for each in audit.skipped)
-    groups = "groups with enough rows" if few else "groups"
+    groups = "groups with enough rows" if any(each.rows for each in audit.skipped) else "groups"
     left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
     every = f"The average errors of all rows{left} are" if several else "The average error is"
     larger = "If one were" if several else "If it were"
@@ -633,9 +629,8 @@ def finding(check: Check, audit: Audit) -> str:
         text = f"{sizes.means(view)}, {sizes.interval(view, audit)}"
     elif view.shape:
         text = words.TENDS[view.shape]
-    name = words.view_name(view)
     return (
-        f"{words.begun(name)} ({counted(view.rows, 'row')}): {text} "
+        f"{words.begun(words.view_name(view))} ({counted(view.rows, 'row')}): {text} "
         f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
     )
 
@@ -736,8 +731,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     if audit.limit:
         own = ("" if isinstance(v, Slice) else sizes.ends(v, audit, own=True) for v in views)
         columns[f"alone: {alone}"] = list(own)
-        long = audit.limit.only or " or " in str(limit(audit))
-        within_what = "the limit" if long else limit(audit)
+        within_what = "the limit" if audit.limit.only or " or " in str(limit(audit)) else limit(audit)
         columns[f"within {within_what}"] = [sizes.settled(audit, view) for view in views]
     elif claimed:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]

@@ -145,8 +145,7 @@ def part_name(part: Part, view: View) -> str:
     """Return what a half, or a part of tied predictions, is called in a table."""
     if part.of == 2 and abs(2 * part.rows - view.rows) <= 0.1 * view.rows:
         return f"{('Lower', 'Upper')[part.place]} half"
-    ends = list(dict.fromkeys(percents(part.start, part.end)))
-    return f"Predicted {' to '.join(ends)}"
+    return f"Predicted {' to '.join(dict.fromkeys(percents(part.start, part.end)))}"
 
 
 def _titled(audit: Audit, view: View, text: str) -> str:
@@ -229,8 +228,7 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
     out = drawn.outside.values()
     called = {True: "high", False: "low"} if unit().of_outcomes else {True: "often", False: "rarely"}
     ways = [f"predicted too {way}" for over, way in called.items() if over in out]
-    text = f"{' and '.join(ways) or 'no more than chance alone explains'}."
-    return _titled(audit, view, text)
+    return _titled(audit, view, f"{' and '.join(ways) or 'no more than chance alone explains'}.")
 
 
 def cumulative_note(audit: Audit) -> str:
@@ -407,8 +405,7 @@ def members_note(audit: Audit) -> str:
     """Say why another share may be predicted than an interval is called by: few members, and ties."""
     if any(sizes.with_ties(view) for view in audit.views):
         return "With ties: values equal to a quantile, or to the end of an interval, count too."
-    of_members = "members" in audit.about or audit.about == POSTERIOR
-    if not of_members or vocabulary.of_probabilities(audit):
+    if not ("members" in audit.about or audit.about == POSTERIOR) or vocabulary.of_probabilities(audit):
         return ""
     return "Predicted: what so many members can state; few cannot state every level."
 

@@ -521,7 +521,6 @@ def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
     title = f"Then (thin: first {then}) and now (latest {now}), 95% bands: {evidence_name(worst)}"
     if ranks:
         marks.append(Mark("line", "diag", (0.0, 1.0), (1.0 / len(worst.first),) * 2))
-        x = pictures.axis_of_probabilities([0.0, 1.0])
         of = "where outcomes lie in what was predicted", "share of outcomes"
-        return title, Picture(marks, x, y, *of)
+        return title, Picture(marks, pictures.axis_of_probabilities([0.0, 1.0]), y, *of)
     return title, Picture([*marks, DIAGONAL], y, y, "predicted probability", "observed rate")
