@@ -111,8 +111,7 @@ def scale_of(predicted: Array) -> Scale:
         (NEAR_ZERO, float(predicted.min()), middle, float(predicted.max())),
         (NEAR_ONE, 1.0 - float(predicted.max()), 1.0 - middle, 1.0 - float(predicted.min())),
     ):
-        near = high < _RARE or (high < 0.5 and half < _RARE * high)
-        if near and high > _DECADE * low > 0.0:
+        if (high < _RARE or (high < 0.5 and half < _RARE * high)) and high > _DECADE * low > 0.0:
             return scale
     return LINEAR
 

@@ -40,9 +40,7 @@ def plain(value: Any) -> Any:
         return {str(name): plain(each) for name, each in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_asdict"):  # with names
         return plain(value._asdict())
-    if isinstance(value, tuple | list):
-        return [plain(each) for each in value]
-    return value
+    return [plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
 #: Of a table in a notebook: a name, and a text.

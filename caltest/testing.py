@@ -266,10 +266,9 @@ def test(
         if isinstance(law, Covered) and (tolerant or not (exact or law.of.beta is None)):
             do = f"leave null and tolerance out, or give {Argument('caltest.audit')} a limit"
             raise InputError(f"sets claim 'at least', which is tested by draws; {do}.")
-        if tolerant:
-            refuse_tolerance(given.whole.rows.features)
         trial = Trial(given.view.rows, given.view.labels, draws, seed, workers)
         if tolerant:
+            refuse_tolerance(given.whole.rows.features)
             return _tolerated(measure, chosen, trial, given, tolerance, alternative)
         return _answered(measure, chosen, trial, given, alternative, (null is None, statistic is None))
 
@@ -405,8 +404,9 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     if labels is None:
         raise InputError("there are no labels; give the observed classes, second.")
     mapped = isinstance(probs, np.memmap) and isinstance(labels, np.ndarray)
-    plain = all(each is None for each in own.values())
-    return scan_arrays(probs, labels, logits) if mapped and plain else None
+    return (
+        scan_arrays(probs, labels, logits) if mapped and all(x is None for x in own.values()) else None
+    )
 
 
 def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:

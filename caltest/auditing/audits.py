@@ -316,7 +316,6 @@ def audit(
     given = dict(locals())
     own: Any = ("probs", "labels", "groups", "features", "order", "event", "time_unit", "unit")
     own = (*own, "class_names", "learner", *_OF_ROWS)
-    asked = {name: value for name, value in given.items() if name not in own}
     reading = {name: given[name] for name in ("event", "class_names", "rounding", *_OF_ROWS)}
     if of_times := isinstance(getattr(probs, "law", probs), Survival):
         reading["event"] = None
@@ -330,7 +329,7 @@ def audit(
     if of_times:
         law.event, law.time_unit = event or law.event, time_unit
         called = law.event
-    options = Options.of(law, **asked)
+    options = Options.of(law, **{name: value for name, value in given.items() if name not in own})
     beside = {name: given[name] for name in ("probs", "labels", "weights", "clusters")}
     groupings = read_groups(groups, n_given, whole.rows.places, **beside)
     own_columns = tuple(each.column for each in groupings)
@@ -362,13 +361,12 @@ def audit(
     of_points = isinstance(law, Point)
     if isinstance(law, Predictive) and law.dimension is None and levels and not of_points:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))
-    alike = whole.rows.are_alike and whole.rows.places is None  # weights that leave no row out
-    counted = [] if alike else ["weights"]
+    # weights that leave no row out need not be given again
+    counted = [] if whole.rows.are_alike and whole.rows.places is None else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
     counted += [] if learner is None else ["learner"]
     counted += [] if order is None or order is True else ["order"]
     columns = {"groups": own_columns, "features": named}
-    call = call_of(audit, given, columns, counted, options.seed, not of_classes)
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
     if guaranteed and (law.seen is not None or in_clusters):
         exact, other = Argument("guaranteed", True), Argument("follow_up")
@@ -450,22 +448,20 @@ def audit(
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     by_evidence = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     in_order = ((h, plan.hypotheses[h]) for h in by_evidence if h < len(plan.hypotheses))
-    checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
     strongest = (plan.hypotheses[h][0].scope.lens for h in by_evidence if h < len(plan.hypotheses))
     cause = next((lens.cause for lens in strongest if isinstance(lens, Until)), None)
-    two = whole.rows.n_classes == 2
     every: list[Any] = [*views.values(), *left, *every_slice]
     p = min(1.0 / (1 + draws) if impossible else 1.0, *(each.adjusted_pvalue for each in every))
     warnings = [*sizes.notes(plan.looks), *notes_on(groupings), *slices.notes(scans)]
     if found.few is not None and found.few.any():
         warnings.append(_few_carry(found.few.tolist(), draws, level))
     warnings += () if forgiven else impossible_labels(whole)
-    line = recalibration_of(whole) if two and p <= level and plain else None
+    line = recalibration_of(whole) if whole.rows.n_classes == 2 and p <= level and plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
     audited = Audit(
         pvalue=p,
-        checks=checks,
+        checks=tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order),
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
         slices=every_slice,
@@ -483,7 +479,7 @@ def audit(
         n_resamples=draws,
         statistic=float(found.evidence.max()) + 0.0,
         null_distribution=found.largest,
-        call=call,
+        call=call_of(audit, given, columns, counted, options.seed, not of_classes),
         warnings=tuple(warnings),
         premises=doubts,
         impossible=impossible,

@@ -150,8 +150,7 @@ def bands_of(
     share = _OF_ALWAYS if first and rest else float(bool(first))
     joint: dict[Look, ConsistencyBand] = {}
     for part, alpha in ((first, share * level), (rest, (1.0 - share) * level)):
-        drawn = [look for look in part if look in chosen]
-        if not drawn:
+        if not (drawn := [look for look in part if look in chosen]):
             continue
         together = sum(look.n_rows for look in part) <= _MOST_IN_BANDS
         wanted = part if together else drawn
@@ -366,8 +365,7 @@ def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
     rank (``ranked``), larger (``doubled``: a check of two sides, or that few clusters carry) or smaller
     (``settled``: by a label of probability 0).
     """
-    drawn = audit.null_distribution
-    if drawn is None or not np.isfinite(drawn).any():
+    if (drawn := audit.null_distribution) is None or not np.isfinite(drawn).any():
         return None
     draws, observed = np.sort(drawn[np.isfinite(drawn)]), audit.statistic
     span = float(min(draws[-1], _FAR * np.quantile(draws, 0.95)))  # few far out do not press the rest

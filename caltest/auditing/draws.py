@@ -334,8 +334,7 @@ def answers(
     else:
         test = StepDown.of(evidence[0])
         together = test.pvalues(test.count(evidence[1:]), len(draws))
-        allowed = math.floor(level * (len(draws) + 1) * (1.0 + 1e-12))
-        if allowed:
+        if allowed := math.floor(level * (len(draws) + 1) * (1.0 + 1e-12)):
             threshold = float(np.sort(largest)[-min(allowed, len(draws))])
     return Answers(
         values=observed,

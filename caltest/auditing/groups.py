@@ -96,8 +96,7 @@ def _in_ranges(column: str, values: Any, first: Any, last: Any) -> Grouping:
         names = [" to ".join(dict.fromkeys(ends)) for ends in _ends(first, last, digits)]
         if len(set(names)) == len(names):
             break
-    member = np.searchsorted(last, values).astype(np.intp)
-    return Grouping(column, tuple(names), member, crosses=False)
+    return Grouping(column, tuple(names), np.searchsorted(last, values).astype(np.intp), crosses=False)
 
 
 def claimed(
@@ -297,9 +296,7 @@ def crossed(
     """Cross columns two by two, up to so many at once; groups that are too small are counted."""
     several = [grouping for grouping in groupings if len(grouping.values) > 1 and grouping.crosses]
     fewest = max(min_rows, FEWEST_ROWS)
-    kept: list[tuple[Group, Places]] = []
-    skipped: list[Skipped] = []
-    held = 0
+    kept, skipped, held = list[tuple[Group, Places]](), list[Skipped](), 0
     for count in range(2, intersections + 1):
         for numbers in combinations(range(len(several)), count):
             each = [several[k] for k in numbers]

@@ -249,8 +249,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
         if isinstance(one, str) and one in known:
             found[one] = None
             continue
-        lens = find_lens(one)
-        if lens is None:
+        if (lens := find_lens(one)) is None:
             raise InputError("lenses holds None; the full probability vector is 'canonical'.")
         found[lens.label] = lens
     if not found:

@@ -126,9 +126,8 @@ class Scope:
             return f"the {self.label.replace(':', ' ')} of outcomes is as forecast"
         if self.first.n_classes != 2 and not self.censored:
             return None
-        found = event(None if self.lens is None else self.label, self.first)
         if (at := self.horizon) is None:
-            return found
+            return event(None if self.lens is None else self.label, self.first)
         name = "the event" if at.event is None else f"the event {at.event!r}"
         return f"{name} {'is seen' if at.seen else 'comes'} by {at.when}"
 
@@ -205,8 +204,7 @@ class Scope:
             places = stated if places is None else np.intersect1d(stated, places, assume_unique=True)
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
         if self.first.n_classes == 2:
-            full = self.column is not None
-            p = self.shown.rows.probs[:, self.column if full else 1]
+            p = self.shown.rows.probs[:, 1 if self.column is None else self.column]
             total = (p if places is None else p[self._within(places)]).sum()
             few = float(min(total, n - total))
         return Look(self, group, places, n, few)
@@ -332,13 +330,12 @@ class Plan(NamedTuple):
     def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
         """Return what an audit of these rows states of itself, whatever it finds."""
         m = rows.n_classes or 0  # 0 of numbers
-        classes = rows.classes if m else None
         return {
             "unseen": self.unseen,
             "confidence": level_of_confidence(options.alpha),
             "n_samples": rows.n_samples,
             "n_classes": m,
-            "classes": classes or tuple(f"class {k}" for k in range(m)),
+            "classes": (rows.classes if m else None) or tuple(f"class {k}" for k in range(m)),
             "clusters": rows.n_clusters,
             "effective_n": None if rows.are_alike else rows.effective,
             "about": rows.law.about,
@@ -385,8 +382,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             if scope.event and not own and look.group is None:
                 skip(f"the order of rows through the lens {scope.label!r}", _NOT_IN_TIME)
         if look in searched:
-            own = scope.of_features(options)
-            statistics += tuple(each for each in own if each.name not in names)
+            statistics += tuple(x for x in scope.of_features(options) if x.name not in names)
         if not statistics:
             reason = "none of the statistics looks at more than one probability"
             if whole.n_classes is None:

@@ -372,8 +372,7 @@ class Audit(Result):
         InputError
             If "material", "likely" or "undecided" is asked for without a limit.
         """
-        on = gate_of(fail_on, bool(self.limit))
-        if on not in OF_LIMITS:
+        if (on := gate_of(fail_on, bool(self.limit))) not in OF_LIMITS:
             return on == "found" and self.rejected
         return self.verdict in OF_LIMITS[: 1 + OF_LIMITS.index(on)]
 

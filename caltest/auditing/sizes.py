@@ -275,8 +275,7 @@ class Design:
 def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
     """Advise where few clusters carry the error; ``carrying`` is how many of each view do."""
     enough = enough_clusters(max(level, _LEAST_LEVEL))
-    few = sum(each < enough for each in carrying)
-    if not few:
+    if not (few := sum(each < enough for each in carrying)):
         return ()
     return (
         f"In {few:,} of {counted(len(carrying), 'view')} too few clusters count for narrow intervals "
@@ -369,8 +368,7 @@ def error_of_mean(predicted: float, rows: int, events: float, level: float) -> t
 
 def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
     """Return the mean absolute error over the finest parts: its lower end, estimate and upper end."""
-    finest = [part for part in parts if part.of == max(each.of for each in parts)]
-    if not finest:
+    if not (finest := [part for part in parts if part.of == max(each.of for each in parts)]):
         return None
     rows = np.array([part.rows for part in finest])
     each = np.array([(part.proved, abs(part.error), part.most) for part in finest])
@@ -442,11 +440,10 @@ class Sizes:
 
     def facts(self, predicted: float, observed: float, joint: Any, own: Any) -> dict[str, Any]:
         """Return a mean error with both intervals, and whether it is inside; None without a limit."""
-        means = {"predicted": predicted, "observed": observed}
-        names = "low", "high", "own_low", "own_high"
         inside = self.limit.place(predicted, *own) == "inside" if self.limit else None
-        joint = self.limit.cut(predicted, *joint)
-        return means | dict(zip(names, (*joint, *own), strict=True)) | {"inside": inside}
+        low, high = self.limit.cut(predicted, *joint)
+        found = {"predicted": predicted, "observed": observed, "low": low, "high": high}
+        return found | {"own_low": own[0], "own_high": own[1], "inside": inside}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes: predicted, observed, their difference with its interval, and those of parts."""

@@ -192,10 +192,8 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
     for search in dict.fromkeys(each.search for each in listed):
         left = sorted((x for x in listed if x.search is search), key=lambda each: -abs(each.root))
         least, left, form = abs(left[-1].root), left[:_MOST_LOOKED_AT], search.form
-        cells, crossed = (
-            form.cells.kept([x.cell for x in left]),
-            [form.cells.is_crossed(x.cell) for x in left],
-        )
+        cells = form.cells.kept([x.cell for x in left])
+        crossed = [form.cells.is_crossed(x.cell) for x in left]
         r = form.weights * form.residuals(search.column.outcomes(labels[None]))[0]
         v = form.weights**2 * form.variances
         deviations = np.sqrt(cells.sums(v[None])[0])
@@ -269,9 +267,7 @@ def slices_of(
         every[most] = replace(every[most], shown=True)
     looks = [look for look, each in every.items() if each.shown]
     found = [every[look] for look in looks]
-    unsettled = [k for k, each in enumerate(found) if each.inside is False]
-    if unsettled:
-        sizes.settling(looks, found, unsettled, labels)
+    sizes.settling(looks, found, [k for k, x in enumerate(found) if x.inside is False], labels)
     views = dict(zip(looks, found, strict=True))
     others = (each for each in every.values() if not each.shown)
     return views, (*views.values(), *others), tuple(_along(first, sizes, labels))

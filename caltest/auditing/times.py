@@ -116,12 +116,10 @@ class Risk:
     def ratio(self, level: float) -> Sizing:
         """Return the ratio of events to those expected, with limits."""
         total, whole = self.sums
-        whole = max(whole, 1e-300)
+        whole, enough = max(whole, 1e-300), sizes.enough_clusters(level)
         if self.design.plain:
             low, high = intervals.events_bounds(total, level)
-        elif (
-            self.design.clusters is not None and total and self.carried >= sizes.enough_clusters(level)
-        ):
+        elif self.design.clusters is not None and total > 0.0 and self.carried >= enough:
             values = self.rows.weights * (self.came - total / whole * self.expected)
             below, above = self.reach(values, level)
             low, high = max(total - below, 0.0), total + above
@@ -224,8 +222,7 @@ class Risk:
         if not self.alone:
             if self.design.plain:
                 return of_count(*self.sums)
-            given = self.rows.weights, self.came, self.expected
-            return of_sum(*given, "two-sided", self.design.codes)
+            return of_sum(self.rows.weights, self.came, self.expected, "two-sided", self.design.codes)
         mean = self.predicted
 
         def holds(level: float) -> bool:
@@ -297,8 +294,7 @@ class SizesOfTimes(Sizes):
         share = mean * (1.0 - mean) / (max(deviation, 1e-6) ** 2 * sized.rows)
         place = self.limit.place(mean, missing * (mean - 1.0), missing * mean)
         least = 0.0 if place == "inside" else np.inf
-        part = sized.rows / len(labels)
-        return [Wanted(mean, min(max(share, 1e-6), 1.0), False, part, least=least)]
+        return [Wanted(mean, min(max(share, 1e-6), 1.0), False, sized.rows / len(labels), least=least)]
 
     def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
         """Return what was skipped: nothing is shown of it."""
@@ -314,16 +310,14 @@ class SizesOfTimes(Sizes):
             notes = [each for each in notes if each != whole.law.between_times]
         if self.design.clusters is not None:
             notes += sizes.few_carry([each.carried for each in seen], self.family.of_view)
-        some = [each for each in seen if each.unknown]
-        if not some:
+        if not (some := [each for each in seen if each.unknown]):
             return notes
         most = max(some, key=lambda each: each.unknown)
         group = most.look.group
         where = f"where {group.words}" if group else "of all rows"
         until: Any = most.look.scope.horizon
-        going_on = (
-            "as predicted" if most.alone else "without events" if most.direct else "as until then"
-        )
+        going_on = "without events" if most.direct else "as until then"
+        going_on = "as predicted" if most.alone else going_on
         return [
             *notes,
             f"In {len(some):,} of {len(seen):,} views, some rows are like none that was followed until "
@@ -405,7 +399,6 @@ def _of_completed(
     whole: Sample, hypotheses: Sequence[Hypothesis], options: Options, share: float
 ) -> Answers:
     """Return p-values of completed times, from several completions; the table is of the first."""
-    law: Any = whole.rows.law
     sides = [each.alternatives[0] for _, each in hypotheses]
 
     def asked(values: Array, resolutions: Array) -> Answers:
@@ -417,7 +410,7 @@ def _of_completed(
     values, resolutions, _ = draw_all(hypotheses, trial(whole.labels))
     every = [asked(values, resolutions)]
     columns = columns_of_looks(hypotheses, options.seed) if whole.rows.clusters is None else []
-    for labels in law.completed_anew():
+    for labels in whole.rows.law.completed_anew():
         if columns:
             own = [each.form.of_labels(each.outcomes(labels[None]))[0] for each in columns]
             every.append(asked(np.vstack([own, values[1:]]), resolutions))

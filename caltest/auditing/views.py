@@ -245,10 +245,7 @@ class Part(Sized):
     start: float
     end: float
 
-    @property
-    def lens(self) -> str:
-        """No lens has a name here: what is cut into parts is a probability."""
-        return ""
+    lens = ""  # none has a name here: what is cut into parts is a probability
 
     def is_tied(self, rows: int) -> bool:
         """Say whether equal predictions make it larger, or smaller, than its name says."""

@@ -290,8 +290,7 @@ def cluster_codes(clusters: object, n_rows: int) -> Spelled:
     >>> cluster_codes(["b", "a", "b"], 3).codes.tolist()
     [0, 1, 0]
     """
-    cells = cells_of(clusters, "clusters")
-    if cells is None:
+    if (cells := cells_of(clusters, "clusters")) is None:
         do = "give one column, with the name or number of a cluster for every row"
         raise InputError(f"clusters is {quoted(clusters)}; {do}.")
     if len(cells) != n_rows:

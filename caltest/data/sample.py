@@ -313,8 +313,7 @@ def _class_names(class_names: Any) -> tuple[str, ...]:
     kinds = str | int | np.integer
     known = given if isinstance(given, list | tuple) else [None]
     right = all(isinstance(x, kinds) or (isinstance(x, float) and x.is_integer()) for x in known)
-    names = attempt(lambda: tuple(map(str, given)))  # Python writes no number of thousands of digits
-    if names is None or not right:
+    if (names := attempt(lambda: tuple(map(str, given)))) is None or not right:
         raise InputError(f"class_names is {quoted(class_names)}; {do}, one for every class.")
     if len(set(names)) < len(names) or not all(names):
         raise InputError(f"class_names holds {listed(names)}; give every class a name of its own.")
@@ -445,8 +444,7 @@ def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = Non
         return {"law": Classes(rows, pair), "notes": tuple(notes), "stated": stated}
     sums = over_columns(np.add, values.astype(np.float64, copy=False))
     off = np.abs(sums - 1)
-    most = float(off.max())
-    if most > tolerance:
+    if (most := float(off.max())) > tolerance:
         if not looks_rounded(suspect):
             raise probs_error(suspect)
         notes.append(Note("rounded", most))
@@ -495,9 +493,7 @@ def _functional(model: Any) -> str:
         model = getattr(model, name, model)
     known = attempt(model.get_params) or {}
     loss = f"{known.get('loss')} {known.get('objective')}"
-    levels = [
-        known.get(name) for name in ("quantile", *("quantile_alpha", "alpha") * ("quantile" in loss))
-    ]
+    levels = map(known.get, ("quantile", *("quantile_alpha", "alpha") * ("quantile" in loss)))
     level = next((each for each in levels if isinstance(each, float) and 0.0 < each < 1.0), None)
     return f"quantile:{level}" if level else "median" if re.search("absolute|l1|mae", loss) else "mean"
 
@@ -576,10 +572,8 @@ def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | N
     for name, value in options.items():
         if value is not None and value is not False:
             kind = law.about if isinstance(law, Sets | Point) else "distributions of numbers"
-            text = (
-                f"{{argument}} is about probabilities of classes, and these are {kind}; leave it out."
-            )
-            raise InputError(text, argument=name)
+            found = f"about probabilities of classes, and these are {kind}"
+            raise InputError(argument=name, found=found, do="leave it out")
     outcomes = in_dimensions(law.given, outcomes)
     check_rows({"predictions": law, "outcomes": outcomes, "weights": weights, "clusters": clusters})
     rows = counted_as(probs if isinstance(probs, Rows) else Rows(law), weights, clusters)

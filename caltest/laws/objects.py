@@ -430,9 +430,8 @@ def _of_table(given: Any) -> Quantiles | None:
     """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
     if attempt(lambda: given.columns.nlevels) not in (2, 3):
         return None
-    sides = {"lower": -1.0, "upper": 1.0}
     names = [tuple(name) for name in given.columns]
-    ends = [(sides.get(name[-1], 0.0), name[1]) for name in names]
+    ends = [({"lower": -1.0, "upper": 1.0}.get(name[-1], 0.0), name[1]) for name in names]
     levels = attempt(lambda: [0.5 + 0.5 * side * float(at) if side else float(at) for side, at in ends])
     if levels is None or not all(0.0 < level < 1.0 for level in levels):
         return None

@@ -99,6 +99,7 @@ class Point(Shaped):
         middle = {QUANTILE: MEDIAN, EXPECTILE: MEAN} if self.tau == 0.5 else {}
         self.functional = middle.get(kind, functional)
         self.symmetric, self.low, self.high = symmetric, low, high
+        self._range = -np.inf if low is None else low, np.inf if high is None else high
         if symmetric and kind == EXPECTILE and self.tau != 0.5:
             text = "{argument} is about means, and these are expectiles; leave it out, or give ends."
             raise InputError(text, argument="symmetric")
@@ -119,10 +120,7 @@ class Point(Shaped):
 
     def _inside(self, what: str, numbers: Array) -> Array:
         """Return numbers, unless one is where no outcome can be."""
-        low, high = (
-            -np.inf if self.low is None else self.low,
-            np.inf if self.high is None else self.high,
-        )
+        low, high = self._range
         for row in np.flatnonzero((numbers < low) | (numbers > high))[:1]:
             below = numbers[row] < low
             end = Argument("low", self.low) if below else Argument("high", self.high)
@@ -160,10 +158,7 @@ class Point(Shaped):
     @property
     def ends(self) -> tuple[Array, Array]:
         """The least and the largest V(x, y) of every row, (n,) each; infinite where not known."""
-        low, high = (
-            -np.inf if self.low is None else self.low,
-            np.inf if self.high is None else self.high,
-        )
+        low, high = self._range
         with np.errstate(invalid="ignore"):
             return self.errors(high), self.errors(low)
 
@@ -181,11 +176,8 @@ class Point(Shaped):
         seen = f"Answers suppose that {rare}, which no test can show"
         if self.low is not None or self.high is not None:
             seen += f"; that forecasts are too {'high' if self.high is not None else 'low'} is exact"
-        return (
-            Premise(
-                "tails of outcomes", seen, "give the ends of outcomes, low and high, if there are any"
-            ),
-        )
+        do = "give the ends of outcomes, low and high, if there are any"
+        return (Premise("tails of outcomes", seen, do),)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
         """Say what beats a mean, where outcomes may be counts."""

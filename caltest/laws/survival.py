@@ -427,13 +427,13 @@ class Survival(Shaped):
         return np.where(open_end, high, low), np.where(open_end, 1.0, high), came > 0.0, expected
 
     def _check_whole(self) -> None:
-        if self.horizon is not None and self.seen is not None:
-            few = int(np.sum(np.signbit(self.seen) & (-self.seen < self.horizon)))
-            if few:
-                raise InputError(
-                    f"the risk at {self.horizon:g} alone is predicted, and {few:,} rows are censored "
-                    "before; give whole curves, with which they count too, or audit the model."
-                )
+        if self.horizon is None or self.seen is None:
+            return
+        if few := int(np.sum(np.signbit(self.seen) & (-self.seen < self.horizon))):
+            raise InputError(
+                f"the risk at {self.horizon:g} alone is predicted, and {few:,} rows are censored "
+                "before; give whole curves, with which they count too, or audit the model."
+            )
 
     # -------------------------------------------------------------- what was seen
 
@@ -526,9 +526,7 @@ class Survival(Shaped):
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
         """Say what is assumed between times far apart, how many rows are censored, what that takes."""
-        found = list[str]()
-        if self.between_times:
-            found.append(self.between_times)
+        found = [self.between_times] if self.between_times else []
         if self.steps and self.interpolation is None and self.horizon is None:
             came = "All events came at times of the curves, and are taken to come at no others"
             found.append(f"{came}, as at the next visit ({Argument('interpolation', 'step')}).")
@@ -538,8 +536,7 @@ class Survival(Shaped):
             return tuple(found)
         assumed = "this assumes that they were so independently of the time, given the prediction"
         found.append(f"{np.mean(np.signbit(self.seen)):.0%} of rows are censored: {assumed}.")
-        late = int(np.sum(~np.signbit(self.seen) & (self.marked(self.seen) > self.last)))
-        if late:
+        if late := int(np.sum(~np.signbit(self.seen) & (self.marked(self.seen) > self.last))):
             beyond = f"{late:,} events came after the last time of their curves"
             found.append(f"{beyond}, beyond which nothing is predicted.")
         return tuple(found)
@@ -563,8 +560,7 @@ def _curves(survival: Any, times: object) -> tuple[Array, Array]:
         at, table = (np.stack([np.asarray(getattr(p, k), float) for p in parts]) for k in "xy")
         return finite_table("times", at), finite_table("survival", table)
     if times is None:
-        index = getattr(survival, "index", None)
-        if index is None or callable(index):
+        if (index := getattr(survival, "index", None)) is None or callable(index):
             raise InputError("times is None; give the times of the columns of survival.")
         return finite_table("the index of survival", index), finite_table("survival", survival).T
     return _at_times("survival", survival, times)
@@ -652,13 +648,9 @@ def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array
         found = f"time has {len(time):,} entries and event {len(event):,}"
         raise InputError(f"{found}, and the predictions are about {n:,} rows; give one of each a row.")
     for row in np.flatnonzero((event != 0.0) & (event != 1.0))[: not causes]:
-        swapped = np.isin(time, (0.0, 1.0)).all()
-        do = (
-            "give (time, event), in this order"
-            if swapped
-            else "give 1 where the event of interest came and 0 where another one did or none "
-            "(competing risks: predictions are then of its cause-specific hazard)"
-        )
+        do = "give 1 where the event of interest came and 0 where another one did or none (competing "
+        do += "risks: predictions are then of its cause-specific hazard)"
+        do = "give (time, event), in this order" if np.isin(time, (0.0, 1.0)).all() else do
         text = f"event holds {{found}} in {{row}}; {do}."
         raise InputError(text, found=float(event[row]), row=int(row))
     for row in np.flatnonzero(time < 0.0)[:1]:

@@ -142,8 +142,9 @@ class Chi2(Null):
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Return "exact" where the law is."""
-        exact = isinstance(form, base.HasChiSquare) and form.chi_square.exact
-        return "exact" if exact else self.guarantee
+        return (
+            "exact" if isinstance(form, base.HasChiSquare) and form.chi_square.exact else self.guarantee
+        )
 
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""
@@ -337,11 +338,10 @@ class Bound(Null):
         known: Any = question.form.tail_bound
         constant = known.constant(self.p, self.p if self.q is None else self.q)
         ratio = max(0.0, question.observed / constant)
+        power = known.n_samples // 2 * ratio**2
         if known.inequality == "mcdiarmid":
-            value = np.exp(-0.5 * max(0.0, np.sqrt(known.n_samples * ratio) - 1.0) ** 2)
-        else:
-            value = np.exp(-0.5 * (known.n_samples // 2) * ratio**2)
-        return from_sides(float(value), 1.0, question)
+            power = max(0.0, np.sqrt(known.n_samples * ratio) - 1.0) ** 2
+        return from_sides(float(np.exp(-0.5 * power)), 1.0, question)
 
 
 # ------------------------------------------------------------------ bootstrap

@@ -149,8 +149,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
     for axis, own in ((ax.xaxis, picture.x), (ax.yaxis, picture.y)):
         if own.scale is not LINEAR:
             axis._set_axes_scale("function", functions=(own.scale.forward, own.scale.inverse))
-        lines = [label.split("\n") for _, label in own.marks]
-        labels = ["\n".join(lettering(each, CLAUSE) for each in label) for label in lines]
+        labels = ["\n".join(lettering(x, CLAUSE) for x in label.split("\n")) for _, label in own.marks]
         axis.set_ticks([value for value, _ in own.marks], labels)
     y, foot = picture.y, _FOOT * any(mark.kind == "rows" and len(mark.x) for mark in picture.marks)
     low, high = y.scale.forward(np.array([y.low, y.high]))

@@ -172,8 +172,7 @@ class PITDisplay(_Path):
         choose("kind", kind, dict.fromkeys(get_args(PITKind)))
         alpha = level_of_confidence(confidence)
         check_draws("n_resamples", n_resamples, alpha)
-        whole = sample_of_law(predicted, outcomes, weights=weights)
-        if whole is None:
+        if (whole := sample_of_law(predicted, outcomes, weights=weights)) is None:
             do = "give distributions of numbers, or use caltest.ReliabilityDisplay"
             raise InputError(f"predicted holds probabilities of classes; {do}.")
         whole = without_zeros(whole)

@@ -311,8 +311,7 @@ class AuditDisplay(ResultDisplay):
     _parts = ": one for each picture of the first screen"
 
     def _grid(self) -> dict[str, Any]:
-        found = self._pictures()
-        if not found:
+        if not (found := self._pictures()):
             raise InputError("this audit has no picture: no event, and no draws, were looked at.")
         size = 5.6 * len(found), max(4.4, 1.6 + 0.34 * max(len(each[0].y.marks) for each in found))
         return {"mosaic": [list(range(len(found)))], "figsize": size}

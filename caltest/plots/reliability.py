@@ -247,8 +247,7 @@ class ReliabilityDisplay(Display):
 
     def _grid(self) -> dict[str, Any]:
         """Return one panel, or the three to five columns that leave fewest places empty."""
-        count = len(self.panels)
-        if not count:
+        if not (count := len(self.panels)):
             raise InputError("there are no panels; make the display with from_predictions.")
         if count == 1 or self.names:
             return {"figsize": (6, 6.6 + 0.2 * len(self.names))}

@@ -90,10 +90,9 @@ class Drawing:
                 self.text(at, self.size.y(mark.y) + up, mark.label, anchor, mark.style)
             else:
                 across = [self.size.x(x.at(value)) for value in mark.x]
-                upwards = [self.size.y(y.at(value)) for value in mark.y]
                 of, place = (x, self.size.x) if mark.kind == "bars" else (y, self.size.y)
                 ends = [place(of.at(value)) for value in mark.end]
-                self._shapes(mark, across, upwards, ends)
+                self._shapes(mark, across, [self.size.y(y.at(value)) for value in mark.y], ends)
         return self
 
     def _shapes(self, mark: Mark, x: list[float], y: list[float], end: list[float]) -> None:

@@ -244,8 +244,7 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
         failure = told if fails and bad else None
-        facts = {"of": of, "name": f"{name}{number}", "failure": failure, "told": told}
-        cases.append(SimpleNamespace(**facts | more))
+        cases.append(SimpleNamespace(of=of, name=f"{name}{number}", failure=failure, told=told, **more))
 
     fails = audit.fails(fail_on)
     if audit.limit:
@@ -256,19 +255,18 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         name = f"average errors are {asked} {limit(audit)}"
         case("limit", name, f"{chip}: {why}", audit.verdict != "within")
     if audit.impossible:  # without it, a rejection by such labels alone would pass
-        rows = counted(audit.impossible, "row")
-        why = f"{rows}: the observed label has predicted probability 0"
+        why = f"{counted(audit.impossible, 'row')}: the observed label has predicted probability 0"
         case("labels", "no label has probability 0", why)
     for check in audit.checks:
         finding, group = words.finding(check, audit) if check.found else None, check.view.group
         where = f" in {group.column} = {group.value}" if group else ""
-        name = f"{lens_name(check.view)}{where}: {check.statistic}"
-        case(check.view.lens, name, finding, check=check)
+        case(
+            check.view.lens, f"{lens_name(check.view)}{where}: {check.statistic}", finding, check=check
+        )
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
         finding = words.finding_of_rest(rest, audit) if rest.found else None
-        name = f"{parent} without {rest.group.label}: mean"
-        case(rest.lens, name, finding)
+        case(rest.lens, f"{parent} without {rest.group.label}: mean", finding)
     for of in slices_of(audit):
         case(of.lens, f"{of.rule}: slice by features", words.finding_of_rest(of, audit))
     for each in audit.skipped:
@@ -338,8 +336,7 @@ def save(
     """
     target = Path(path)
     by_suffix = {suffix: kind for kind, suffixes in SUFFIXES.items() for suffix in suffixes}
-    kind = by_suffix.get(target.suffix.lower())
-    if kind is None:
+    if (kind := by_suffix.get(target.suffix.lower())) is None:
         found = f"the report is to be written to {quoted(str(path))}, which has no known format"
         raise InputError(f"{found}; give a file that ends in {', '.join(by_suffix)}.")
     if isinstance(audit, Audit):

@@ -118,7 +118,6 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
     if isinstance(view, Slice):
         along = sorted(audit.by_feature, key=lambda each: -max(part.proved for part in each.bins))
         return _along(audit, along[0], charts.FIRST) if along else None
-    mark = audit.story.mark
     lead = audit.story.subject
     told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
     whole = told
@@ -138,7 +137,7 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
         else:
             stated, note = diagrams.coverage_of(audit, whole, view), captions.coverage_note(audit)
             seen = [*map(audit.limit.shown, stated)]
-            wrong = [each for each in seen if mark(each).side]
+            wrong = [each for each in seen if audit.story.mark(each).side]
             picture = diagrams.coverage_picture(seen, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
     return _of_parts(audit, view) if charts.parts_of(view)[0] else None  # the table shows as much
@@ -185,8 +184,7 @@ def _pair(audit: Audit) -> SimpleNamespace | None:
     """Draw two parameters that go together wrongly; else the evidence."""
     of = next(iter(audit.posterior), None)
     if of is None or of.points is None or of.stated is None or of.observed is None or not of.found:
-        h = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
-        if h is None:
+        if (h := diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))) is None:
             return None
         title, note = captions.chance_title(h.reached, h.draws), captions.chance_note(audit)
         return _pictured(title, note, h.picture, h.label, [charts.CHANCE])
@@ -344,8 +342,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
     views = in_order(audit)
     sized = [view for view in views if view.low is not None]
     listed = leading(sized, _LISTED)
-    null = diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))
-    if null is not None:
+    if (null := diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))) is not None:
         (null.drawing,) = charts.drawn(null.picture, null.label, [charts.CHANCE])
     drawn = "isotonic" if audit.functional else "reliability" if audit.n_classes else "cumulative"
     tables: dict[str, tuple[Sequence[Any], Callable[[Any, Audit], SimpleNamespace]]] = {

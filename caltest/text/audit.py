@@ -79,9 +79,7 @@ def headline(audit: Audit) -> str:
     if story.verdict == "within":
         who = subject(lead.of if lead and isinstance(lead.of, View) else audit.views[0])
         return f"{capital(who)} {_is(who)} wrong, but on average by less than your limit of {own}."
-    if lead is None:
-        return "An error was found."
-    return _HEADLINES[lead.kind](audit, lead)
+    return "An error was found." if lead is None else _HEADLINES[lead.kind](audit, lead)
 
 
 def _promise(audit: Audit) -> str:
@@ -148,8 +146,9 @@ def _some(audit: Audit, lead: Finding) -> str:
     if audit.tolerance is not None:
         return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
     by = ", depending on the features" if lead.kind == "features" else ""
-    some = f"wrong for some predictions{rows}{by}"
-    return f"{capital(who)} {_is(who)} {some}; on average it may be right."
+    return (
+        f"{capital(who)} {_is(who)} wrong for some predictions{rows}{by}; on average it may be right."
+    )
 
 
 def _shape(audit: Audit, lead: Finding) -> str:
@@ -356,8 +355,7 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
     if isinstance(lead.of, Rest):
         yield finding_of_rest(lead.of, audit)
         return
-    view = lead.of
-    if view is None or view.event is None:
+    if (view := lead.of) is None or view.event is None:
         return
     halves = list(_halves(audit)) if lead.kind != "mean" else []
     if lead.part is not None:
@@ -463,8 +461,9 @@ def by_feature(audit: Audit) -> list[str]:
     if not audit.features:
         return []
     few, every = len(slices_of(audit)), len(audit.slices)
-    were = "was" if every == 1 else "were"
-    found = f"{every:,} {were} found to be wrong" if every else "none was found"
+    found = (
+        f"{every:,} {'was' if every == 1 else 'were'} found to be wrong" if every else "none was found"
+    )
     if every > few:
         are = "is" if few == 1 else "are"
         found += f", {few:,} of which {are} shown: the others tell no more, and are in the JSON report"
@@ -562,9 +561,7 @@ def at_least(view: View | None, audit: Audit) -> str | None:
         f"{'some predictions are' if not k else 'others'} at least {points(bound)} {words.WRONG[side]}"
         for k, (side, bound) in enumerate((side, bound) for side, bound in sides if bound)
     ]
-    if not texts:
-        return None
-    return f"{capital('; '.join(texts))} ({sizes.sure(audit)})."
+    return f"{capital('; '.join(texts))} ({sizes.sure(audit)})." if texts else None
 
 
 # ------------------------------------------------------------------ how sure

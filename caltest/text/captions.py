@@ -100,8 +100,7 @@ def at_least(view: View) -> str:
 
 def usual(audit: Audit) -> list[tuple[str, str]]:
     """Return the usual numbers, by the names that they usually have."""
-    of = audit.usual
-    if of is None:
+    if (of := audit.usual) is None:
         return []
     parts = f"{of.miscalibration:.3g} − {of.discrimination:.3g} + {of.uncertainty:.3g}"
     found: list[tuple[str, float | str | None]] = [
@@ -284,8 +283,7 @@ _LOW = 0.25  # a level below which quantiles are called low
 def pit_title(audit: Audit, view: View, drawn: PitHistogram) -> str:
     """Return what a histogram of PITs or ranks shows: where too many outcomes lie, if bars prove it."""
     outcomes, last = outcomes_called(audit), len(drawn.share) - 1
-    ends = [name for end, name in ((0, "low"), (last, "high")) if end in drawn.above]
-    if ends:
+    if ends := [name for end, name in ((0, "low"), (last, "high")) if end in drawn.above]:
         text = f"too many {outcomes} at {'both ends' if ends[1:] else f'the {ends[0]} end'}."
     elif drawn.above:
         text = f"too many {outcomes} in the middle."

@@ -272,8 +272,7 @@ def estimation(found: SquaredErrorEstimate) -> str:
     risks = found.zero_risks
     zero = _root(float(risks.mean()), float(risks.std(ddof=1) / len(risks) ** 0.5))
     table.append(layout.format(_ZERO, "", zero, "0"))
-    best = found.recommended
-    twins = (best.name, best.value)
+    twins = (found.recommended.name, found.recommended.value)
     others = [each for each in found.functions[1:] if (each.name, each.value) != twins]
     gaps = [(_name(each), *found.gap(each)) for each in others]
     near = [name for name, gap, error in gaps if not gap > _CLEAR * error]
@@ -315,8 +314,7 @@ def planning(result: Simulation) -> str:
         if point.size is not None and point.size_interval is not None:
             line += f"  {percent(point.size, 1)} ({_between(point.size_interval)})"
         table.append(line)
-    n = getattr(result, "n", None)
-    found = next((point for point in result.points if point.n == n), None)
+    found = next((point for point in result.points if point.n == getattr(result, "n", None)), None)
     facts: dict[str, Any] = {"sized": hasattr(result, "max_n"), "between": _between, "found": found}
     return filled("planning", result.warnings, result.story, s=result, table=table, **facts)
 
@@ -407,9 +405,8 @@ def monitor(state: MonitorState) -> str:
         value = shown(each.value or "")
         return "" if each.column is None else f" where {shown(each.column)} is {value}"
 
-    by_clusters = [] if state.clusters is None else ["clusters"]
     adjusted = ["adjusted"] if len(state.evidence) > 1 else []
-    heads = ["  where", "rows", *by_clusters, f"error in {unit} (95%)"]
+    heads = ["  where", "rows", *["clusters"] * (state.clusters is not None), f"error in {unit} (95%)"]
     heads += ["score" if change else "odds to 1", *adjusted, *["probability that"] * named]
     p = "" if state.pvalue is None else f"= {state.pvalue:.3g}" if state.pvalue > 1e-9 else "< 1e-9"
     rows = [tuple(cells(x)) for x in sorted(state.evidence, key=lambda x: -x.adjusted)]
@@ -484,16 +481,16 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
         return found
     error, *limits = np.array([(e.predicted - e.observed, e.low, e.high) for e in state.periods]).T
     kind = state.evidence[0].kind
-    y = (pictures.axis_between if kind == "mean" else pictures.axis_of_points)(
-        1.1 * min(limits[0]), 1.1 * max(limits[1])
-    )
+    axis_of = pictures.axis_between if kind == "mean" else pictures.axis_of_points
+    y = axis_of(1.1 * min(limits[0]), 1.1 * max(limits[1]))
     bad = limits[0] * limits[1] > 0.0
     marks = [GRID, Mark("line", "zero", (x.low, x.high), (0.0, 0.0))]
     marks += pictures.with_intervals(ends[1:], error, limits[0], limits[1], bad)
     unit = {"count": "events per 100 rows", "mean": "units"}.get(kind, "points")
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
-    title = f"Error in every batch, limits hold for all of them together{alone}"
-    title += f": {state.periods[0].event}"
+    title = (
+        f"Error in every batch, limits hold for all of them together{alone}: {state.periods[0].event}"
+    )
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
     return found if kind == "mean" else [*found, _then_and_now(state, state.worst)]
 

@@ -312,9 +312,7 @@ def group_name(group: Group | None) -> str:
 
 def where(group: Group | None) -> str:
     """Return in which rows, as the end of a sentence; nothing for all rows."""
-    if group is None:
-        return ""
-    return f" where {' and '.join(each.clause for each in group.conditions)}"
+    return "" if group is None else f" where {' and '.join(each.clause for each in group.conditions)}"
 
 
 def view_name(view: View) -> str:
