@@ -188,7 +188,7 @@ def _pair(audit: Audit) -> SimpleNamespace | None:
             return None
         title, note = captions.chance_title(h.reached, h.draws), captions.chance_note(audit)
         return _pictured(title, note, h.picture, h.label, [charts.CHANCE])
-    title, note = captions.pair_title(of), captions.pair_note(of)
+    title, note = captions.of_pair(of)
     picture = pictures.pair(of.points, of.stated, of.observed[1])
     one, other = (f"{visible(each)}: true value less mean of draws" for each in of.names)
     return _pictured(title, note, picture._replace(of_x=one, of_y=other), f"{title} {note}")

@@ -211,9 +211,8 @@ def row(name: str, text: str, room: int = 11) -> list[str]:
 def paragraph(text: str, first: str = "", indent: int = 0) -> list[str]:
     """Return the lines of a paragraph; ``first`` stands before it, and blanks before what follows."""
     text = message(text, _PARAGRAPH)
-    return textwrap.wrap(
-        text, width(), initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
-    )
+    indents: Any = {"initial_indent": first, "subsequent_indent": " " * indent}
+    return textwrap.wrap(text, width(), break_on_hyphens=False, **indents)
 
 
 def through(lens: str | None) -> str:

@@ -39,14 +39,9 @@ def many(count: int) -> str:
 # ------------------------------------------------------------------ posteriors
 
 
-def pair_title(of: PosteriorSize) -> str:
-    """Return what the picture of two parameters shows."""
-    return f"{' and '.join(map(visible, of.names))} do not go together as their draws do."
-
-
-def pair_note(of: PosteriorSize) -> str:
-    """Return how the picture of two parameters is read."""
-    return (
+def of_pair(of: PosteriorSize) -> tuple[str, str]:
+    """Return what the picture of two parameters shows, and how it is read."""
+    return f"{' and '.join(map(visible, of.names))} do not go together as their draws do.", (
         "True values less means of draws, in standard deviations of the posterior. Ellipses: dashed as "
         f"stated, drawn as observed; {vocabulary.posterior_size(of)}."
     )

@@ -359,8 +359,7 @@ def _look_alikes(groups: Iterable[Any]) -> list[Premise]:
 
 
 def _between(interval: Interval) -> str:
-    low, high = interval
-    return f"{percent(low, 1)} to {percent(high, 1)}"
+    return " to ".join(percent(end, 1) for end in interval)
 
 
 # ------------------------------------------------------------------ monitoring
