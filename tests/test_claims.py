@@ -9,7 +9,8 @@ from functools import cache
 import numpy as np
 import pytest
 from pages import ROOT, page
-from scipy.stats import binom, norm
+from scipy.special import xlogy
+from scipy.stats import binom, chi2, norm
 
 import caltest
 
@@ -236,3 +237,24 @@ def test_the_table_of_effective_clusters():
         for level, row in zip((0.05, 0.01, 0.001), told, strict=True):
             error = (row[column] * (1 - row[column]) * (1 / sets + 1 / 6000)) ** 0.5
             assert np.mean(pvalues <= level + 1e-12) == pytest.approx(row[column], abs=4 * error + 5e-4)
+
+
+@pytest.mark.level
+def test_rates_of_forecasts_in_time_are_those_of_the_page():
+    text, rng, shown = page("docs/order.md"), np.random.default_rng(1), {"np": np, "xlogy": xlogy}
+    exec(re.search(r"def ratios.*?\n\n", text, re.DOTALL)[0], shown)
+    found = [shown["ratios"](hits * 1, 0.01) for hits in rng.random((20_000, 250)) < 0.01]
+    rates = 100 * np.mean(np.array(found) > chi2.isf(0.05, [1, 1, 2]), axis=0)
+    told = re.search(r"([\d.]+)% of years of 250.* in ([\d.]+)% for ind.* in ([\d.]+)% for both", text)
+    assert [float(each) for each in told.groups()] == pytest.approx(rates, rel=0.15, abs=0.1)
+    yellow, red = binom.sf([4, 9], 250, 0.01)
+    assert f"yellow or red in {yellow:.1%} of years, red in {red:.2%}" in text
+    p, y, rejected = np.full((300, 250), 0.4), np.zeros((300, 251), bool), 0
+    for t, u in enumerate(rng.random((250, 300))):
+        p[:, t] += 0.2 * y[:, t]
+        y[:, t + 1] = u < p[:, t]
+    for chances, events in zip(p, y[:, 1:], strict=True):
+        pairs = [(x[..., 1:] & x[..., :-1]).sum(-1) for x in (rng.random((199, 250)) < chances, events)]
+        rejected += (pairs[0] >= pairs[1]).sum() < 10
+    (told,) = re.findall(r"(\d+)% would be rejected at 5%", text)
+    assert rejected / 300 == pytest.approx(int(told) / 100, abs=0.1)

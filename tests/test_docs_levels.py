@@ -22,6 +22,7 @@ from caltest.predictive import (
     GaussianPredictions,
     Members,
     Normal,
+    Point,
     Quantiles,
     Sets,
     Survival,
@@ -536,6 +537,25 @@ def scores_of_members(rng, wrong):
 def energy_of_paths(rng, wrong):
     runs, seen = paths(rng, wrong)
     return pvalue_of(Members(runs), seen, "energy")
+
+
+# ------------------------------------------------------------------ point forecasts, and order
+
+
+@recipe("docs/points.md", "docs/recipes.md", "docs/examples/plot_10_points.py", sets=20)
+def means_of_amounts(rng, wrong):
+    x, area = rng.uniform(1, 4, 400), rng.choice(["city", "town"], 400)
+    y = x * rng.gamma(4, 0.25 + 0.15 * wrong * (area == "city"))
+    return audited(Point(x, low=0), y, groups={"area": area}, materiality=0.2, unit="EUR")
+
+
+@recipe("docs/order.md", power=0.8)
+def hits_that_follow_hits(rng, wrong):
+    y, at_risk = np.zeros(500), np.zeros(500)
+    for t, u in enumerate(rng.random(500)):
+        stressed = t and y[t - 1] < at_risk[t - 1]
+        at_risk[t], y[t] = -1 - t % 7, -1 - t % 7 + (u - (0.4 if wrong and stressed else 0.05))
+    return pvalue_of(Point(at_risk, "quantile:0.05"), y, "runs", order=True)
 
 
 # ------------------------------------------------------------------ times

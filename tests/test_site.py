@@ -54,6 +54,8 @@ START = "docs/start.md"
         "docs/sizes.md",
         "docs/reports.md",
         "docs/where.md",
+        "docs/points.md",
+        "docs/order.md",
     ],
 )
 def test_pages_do_what_they_show(name, tmp_path, monkeypatch):

@@ -189,7 +189,7 @@ def as_clusters(rows: Rows) -> Rows:
 
 
 def carried(plan: Plan, whole: Sample) -> Plan:
-    """Leave out what few rows carry, of which without ends nothing is known.
+    """Leave out what few rows carry, about which nothing can be stated without ends.
 
     Raises
     ------
