@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 #: `caltest.text.written`: a text about a result, its "summary" or another by its name.
-written: Callable[[object, str], Any]
+written: Callable[[object, str], str]
 #: `caltest.plots.drawn`: its display, drawn in given axes with given options.
 drawn: Callable[[object, Any, dict[str, Any]], Any]
 #: `caltest.report.to_fragment`: of an audit, the first screen of its report.

@@ -42,8 +42,7 @@ class ChiSquareTest:
     pvalue: float
 
     def __str__(self) -> str:
-        text: str = _printers.written(self, "summary")
-        return text
+        return _printers.written(self, "summary")
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import math
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,13 +143,11 @@ class Result(Facts):
 
     def _page(self) -> Page:
         """Return the summary, and what other printers make of the same."""
-        page: Page = _printers.written(self, "summary")
-        return page
+        return cast("Page", _printers.written(self, "summary"))
 
     def _written(self, what: str) -> str:
         """Return what :mod:`caltest.text` writes of it."""
-        text: str = _printers.written(self, what)
-        return text
+        return _printers.written(self, what)
 
     def __str__(self) -> str:
         return self.summary()
@@ -294,11 +292,8 @@ def result_of(
 ) -> CalibrationResult:
     """Put together what was asked, what the null answered, and facts about the rows."""
     measure, value = question.statistic, answer.statistic
-    facts: dict[str, Any] = {
-        "alternative": question.alternative,
-        "n_classes": question.rows.n_classes,
-        **stated,
-    }
+    facts: dict[str, Any] = {"alternative": question.alternative, "n_classes": question.rows.n_classes}
+    facts |= stated
     if stated["n_samples"] == question.rows.n_samples:  # else it has some of the rows
         facts |= means(question.rows, question.labels, stated.get("lens"))
     return CalibrationResult(

@@ -404,9 +404,8 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
     if labels is None:
         raise InputError("there are no labels; give the observed classes, second.")
     mapped = isinstance(probs, np.memmap) and isinstance(labels, np.ndarray)
-    return (
-        scan_arrays(probs, labels, logits) if mapped and all(x is None for x in own.values()) else None
-    )
+    plain = all(each is None for each in own.values())
+    return scan_arrays(probs, labels, logits) if mapped and plain else None
 
 
 def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:

@@ -351,11 +351,8 @@ def audit(
     if sets is not None:
         more = read_groups(None if some is features else features, n_given, whole.rows.places, **beside)
         checked = {"class": sets.names, "groups": own_columns, "features": named}
-        for claim in sets.claims:
-            if not checked.get(claim, True):
-                raise InputError(
-                    f"claims has {claim!r}, and none were given; give them, or claim less."
-                )
+        for claim in (each for each in sets.claims if not checked.get(each, True)):
+            raise InputError(f"claims has {claim!r}, and none were given; give them, or claim less.")
         groupings, apart = claimed(sets, groupings, more, options.min_rows)
     levels = not of_times or (law.follow_up is None and usual.DISTRIBUTION in options.lenses)
     of_points = isinstance(law, Point)

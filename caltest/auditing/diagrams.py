@@ -322,8 +322,7 @@ def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
     apart = _LETTER * long if of_outcomes else _APART
     ratio = axis.scale is not LINEAR
     signed = (f"{'+' * (end > 0.0)}{figures(unit().times * end, 3)}" for end in limits)
-    texts = [f"{end:.3g}×" for end in limits] if ratio else list(signed)
-    ends = tuple(zip(limits, texts, strict=True))
+    ends = tuple(zip(limits, [f"{x:.3g}×" for x in limits] if ratio else list(signed), strict=True))
     if len(limits) > 1 and axis.at(limits[1]) - axis.at(limits[0]) < apart:
         ends = ((1.0, "1×") if ratio else (0.0, "0"),)
     kept = [*ends]

@@ -194,9 +194,8 @@ class Options:
         if isinstance(law, Point):
             if tolerance is not None or not usual:
                 do = "leave lenses, tolerance and rounding out"
-                raise InputError(
-                    f"of point forecasts errors of the {law.functional} are looked at; {do}."
-                )
+                found_of = f"of point forecasts errors of the {law.functional} are looked at"
+                raise InputError(f"{found_of}; {do}.")
             if others.get("materiality_ratio") is not None and (law.low is None or law.low < 0.0):
                 text = "a ratio is of numbers that are not negative; give {low}, or a limit in units."
                 raise InputError(text, low=Argument("low", 0))

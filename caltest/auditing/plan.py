@@ -31,9 +31,7 @@ MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
 #: Of censored times until a horizon.
 EVENTS = find_statistic("events")
 #: Of point forecasts: of all rows these, of groups the first; the last one is about right.
-OF_POINTS = tuple(
-    map(find_statistic, ("point_bias", "point_cumulative", "point_slope", "point_kernel"))
-)
+OF_POINTS = tuple(find_statistic(f"point_{x}") for x in ("bias", "cumulative", "slope", "kernel"))
 BIAS = OF_POINTS[0]
 #: Of the full probability vector by default: with a kernel of low rank where rows are many.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")

@@ -238,11 +238,9 @@ def sbc(
     members.given = {"parameters": parameters}
     found = audit(members, np.stack([each for each, _ in entries.values()], axis=1), **options)
     call = found.call.replace("caltest.audit(predicted, outcomes", "caltest.sbc(parameters, draws")
-    notes = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
-    sized = () if found.effective_n or found.clusters else _sizes(found, entries)
-    return replace(
-        found, about=POSTERIOR, call=call, warnings=(*found.warnings, *notes), posterior=sized
-    )
+    more = (note for name, (_, each) in entries.items() if (note := _dependence(name, each)))
+    size = () if found.effective_n or found.clusters else _sizes(found, entries)
+    return replace(found, about=POSTERIOR, call=call, warnings=(*found.warnings, *more), posterior=size)
 
 
 def _sizes(found: Audit, entries: Mapping[str, tuple[Array, Array]]) -> tuple[PosteriorSize, ...]:

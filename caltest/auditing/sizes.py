@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri, stdtrit
 
 from caltest._numbers import counted
-from caltest._sums import Array, Mask
+from caltest._sums import Array, Mask, Places
 from caltest.auditing.draws import Answers, Subtraction
 from caltest.auditing.limits import Goal, Limit, Wanted, quickest, rows_in_all
 from caltest.auditing.plan import MEAN, Look, Plan, around
@@ -243,9 +243,7 @@ class Design:
             observed = float(self.weights @ labels / self.weights.sum())
         return observed + by * error, observed, by * low, by * high
 
-    def ways(
-        self, chances: Array, labels: NDArray[np.integer], part: float, level: float
-    ) -> list[Wanted]:
+    def ways(self, chances: Array, labels: Places, part: float, level: float) -> list[Wanted]:
         """Return what shows it inside a limit: exact limits, or those of t from enough clusters on."""
         stated, counts = chances if self.scores is None else self.scores, self.counts(labels)
         exact = Wanted.of(stated, counts, self.share(labels, by_t=False), part)

@@ -212,9 +212,7 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
 # ------------------------------------------------------------------ how large
 
 
-def at_least(
-    scans: Sequence[Search], sizes: Sizes, labels: Any, learner: Any, seed: int
-) -> float | None:
+def at_least(scans: list[Search], sizes: Sizes, labels: Any, learner: Any, seed: int) -> float | None:
     """Return what the mean of |P(event | X) − p| is at least over half of the rows, 0 or more.
 
     One half teaches a sign s(x). On the other, let e be the event where s = 1 and its opposite where

@@ -442,10 +442,7 @@ class Followed(Design):
         rows = replace(whole.rows, law=law)
         return cls(rows.weights, rows=rows, horizon=law.stated_time(horizon))
 
-    @property
-    def plain(self) -> bool:
-        """Whether counts of events are known: not of censored rows."""
-        return False
+    plain = False  #: Whether counts of events are known: not of censored rows.
 
     def at(self, rows: NDArray[np.intp] | None) -> Self:
         """Return some rows."""

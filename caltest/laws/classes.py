@@ -258,10 +258,9 @@ class LabelSampler:
         return cls(cumulative, seed, first)
 
     @property
-    def dtype(self) -> type[np.unsignedinteger]:
+    def dtype(self) -> np.dtype[Any]:
         """The smallest integer type that holds every label."""
-        m = self.cumulative.shape[1] + 1
-        return np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32
+        return np.min_scalar_type(self.cumulative.shape[1])
 
     def draw(self, start: int, stop: int) -> Labels:
         """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""

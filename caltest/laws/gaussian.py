@@ -429,8 +429,7 @@ class Ensemble(Shaped):
 
 def _normal_nodes(d: int) -> tuple[Array, Array]:
     """Return nodes (k, d) and weights (k,) that integrate against the standard normal."""
-    a_side = min(_A_SIDE, int(_POINTS ** (1.0 / d) + 1e-9))
-    if a_side >= 4:
+    if (a_side := min(_A_SIDE, int(_POINTS ** (1.0 / d) + 1e-9))) >= 4:
         nodes, weights = np.polynomial.hermite_e.hermegauss(a_side)
         places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
         return places, np.ravel(reduce(np.multiply.outer, [weights / weights.sum()] * d))

@@ -149,8 +149,7 @@ class Distribution(Shaped):
                 asked = [[part.mean(), _method(part, ("var", "variance"))()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
             of_rows = (np.broadcast_to(each, self._known)[self._places] for each in stated[0])
-            both: Any = of_rows if self._alone else stated.T
-            mean, variance = both
+            mean, variance = of_rows if self._alone else stated.T
         except Exception:  # an object of the user's may raise anything
             raise self.lacking("mean_and_variance") from None
         if early and self._are_counts and (found := masses_of_counts(self)) is not None:

@@ -142,9 +142,8 @@ class Chi2(Null):
 
     def guarantee_for(self, form: Form) -> Guarantee:
         """Return "exact" where the law is."""
-        return (
-            "exact" if isinstance(form, base.HasChiSquare) and form.chi_square.exact else self.guarantee
-        )
+        exact = isinstance(form, base.HasChiSquare) and form.chi_square.exact
+        return "exact" if exact else self.guarantee
 
     def answer(self, question: Question) -> Answer:
         """Return the chi-square p-value."""

@@ -157,8 +157,7 @@ def answer_of_signs(
 
 
 def _carried(columns: Sequence[Column], trial: Trial) -> list[Carried]:
-    codes = cast("Places", trial.rows.clusters)
-    return list(carried(columns, trial.labels, codes, trial.rows.weights))
+    return list(carried(columns, trial.labels, cast("Places", trial.rows.clusters), trial.rows.weights))
 
 
 def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
@@ -174,9 +173,7 @@ def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
     return np.concatenate([first, *trial.workers.map(draw, tasks, "comonotone labels")])
 
 
-def _drawn(
-    columns: Sequence[Carried], drawn: Sequence[Comonotone], seed: int, start: int, stop: int
-) -> Array:
+def _drawn(columns: list[Carried], drawn: list[Comonotone], seed: int, start: int, stop: int) -> Array:
     count = 1 + max(int(each.places[-1]) for each in columns)
     stream = generator(seed, start // DRAWS)
     numbers, found = stream.random((count, DRAWS)).T[: stop - start], []

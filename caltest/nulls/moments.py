@@ -75,8 +75,7 @@ def tail(cumulants: CumulantGenerator, x: float) -> float:
 
 def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
     """Return skewness and excess kurtosis, by central differences of K''; infinite for a constant."""
-    variance = cumulants(0.0)[2]
-    if variance <= 0.0:
+    if (variance := cumulants(0.0)[2]) <= 0.0:
         return np.inf, np.inf
     step = 0.01  # in standard deviations of t
     above = cumulants(step / float(np.sqrt(variance)))[2] / variance
@@ -215,8 +214,7 @@ class ConditionalMoments(Null):
     def answer(self, question: Question) -> Answer:
         """Return the analytic p-value, or the exact one where no curve can be trusted."""
         form = cast("HasMoments | HasCumulantGenerator", question.form)
-        terms = lattice_terms(form)
-        if terms is not None:
+        if (terms := lattice_terms(form)) is not None:
             return lattice_answer(terms, question)
         if isinstance(form, HasCumulantGenerator):
             return _exact_instead(question) if _few_sums(form) else _saddlepoint(form, question)

@@ -31,7 +31,6 @@ def drawn(result: object, ax: Any, options: dict[str, Any]) -> Display:
     """Return the display of a result, drawn; one of a derived class is shown as its base is."""
     for each in type(result).__mro__:
         if each.__name__ in PICTURES:
-            display: Display = PICTURES[each.__name__].from_result(result, ax=ax, **options)
-            return display
+            return PICTURES[each.__name__].from_result(result, ax=ax, **options)
     do = "caltest.ReliabilityDisplay shows predictions and labels"
     raise InputError(f"there is no picture of a result of the kind {type(result).__name__}; {do}.")

@@ -260,9 +260,8 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     for check in audit.checks:
         finding, group = words.finding(check, audit) if check.found else None, check.view.group
         where = f" in {group.column} = {group.value}" if group else ""
-        case(
-            check.view.lens, f"{lens_name(check.view)}{where}: {check.statistic}", finding, check=check
-        )
+        name = f"{lens_name(check.view)}{where}: {check.statistic}"
+        case(check.view.lens, name, finding, check=check)
     for rest in audit.rests:
         parent = rest.parent.label if rest.parent else "all rows"
         finding = words.finding_of_rest(rest, audit) if rest.found else None

@@ -146,9 +146,8 @@ def _some(audit: Audit, lead: Finding) -> str:
     if audit.tolerance is not None:
         return f"Some predictions of {lens_name(view)} are wrong {_by_tolerance(audit)}{rows}."
     by = ", depending on the features" if lead.kind == "features" else ""
-    return (
-        f"{capital(who)} {_is(who)} wrong for some predictions{rows}{by}; on average it may be right."
-    )
+    some = f"wrong for some predictions{rows}{by}"
+    return f"{capital(who)} {_is(who)} {some}; on average it may be right."
 
 
 def _shape(audit: Audit, lead: Finding) -> str:
@@ -437,10 +436,9 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         yield "In the other rows of the larger groups no average was found wrong."
     elif story.alone:
         yield "No error was found in the other groups."
-    also = [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]
     places = {"beyond": "Beyond your limit, too", "likely": "Likely beyond your limit"}
     by_text = {text: list[Finding]() for text in (*places.values(), "Also wrong on average")}
-    for each in also:
+    for each in [each for each in (story.opposite, *story.others) if each and each.kind == "mean"]:
         by_text[places.get(each.place, "Also wrong on average")].append(each)
     for text, some in by_text.items():
         names = [sizes.whole_name(each.of, audit) for each in some[:_MOST_TOLD]]
@@ -461,9 +459,8 @@ def by_feature(audit: Audit) -> list[str]:
     if not audit.features:
         return []
     few, every = len(slices_of(audit)), len(audit.slices)
-    found = (
-        f"{every:,} {'was' if every == 1 else 'were'} found to be wrong" if every else "none was found"
-    )
+    were = "was" if every == 1 else "were"
+    found = f"{every:,} {were} found to be wrong" if every else "none was found"
     if every > few:
         are = "is" if few == 1 else "are"
         found += f", {few:,} of which {are} shown: the others tell no more, and are in the JSON report"

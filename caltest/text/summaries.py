@@ -487,9 +487,8 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
     marks += pictures.with_intervals(ends[1:], error, limits[0], limits[1], bad)
     unit = {"count": "events per 100 rows", "mean": "units"}.get(kind, "points")
     alone = "" if bad.any() else "; a single one may have too few rows to show it"
-    title = (
-        f"Error in every batch, limits hold for all of them together{alone}: {state.periods[0].event}"
-    )
+    alone += f": {state.periods[0].event}"
+    title = f"Error in every batch, limits hold for all of them together{alone}"
     found.append((title, Picture(marks, x, y, "rows so far", f"predicted − observed, {unit}")))
     return found if kind == "mean" else [*found, _then_and_now(state, state.worst)]
 
