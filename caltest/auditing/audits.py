@@ -14,30 +14,14 @@ from caltest._arguments import arguments
 from caltest._parallel import single_threaded_blas
 from caltest._visible import quoted
 from caltest.auditing import options as usual
-from caltest.auditing import slices
+from caltest.auditing import points, slices
 from caltest.auditing.diagrams import views_of
 from caltest.auditing.draws import answers, check_resolution, draw_all, key_of, subtractions, tolerated
 from caltest.auditing.estimates import InUnits, remedies, usual_numbers
-from caltest.auditing.groups import (
-    by_prediction,
-    claimed,
-    known_before,
-    notes_on,
-    read_groups,
-    searched,
-)
+from caltest.auditing.groups import by_prediction, claimed, known_before, notes_on, read_groups, sought
 from caltest.auditing.limits import Limit
 from caltest.auditing.options import CANONICAL, TOP_LABEL, Lenses, Options, Statistics, call_of
 from caltest.auditing.plan import MEAN, Look, make_plan
-from caltest.auditing.points import (
-    PointDesign,
-    PointFolds,
-    SizesOfPoints,
-    answers_of_points,
-    as_clusters,
-    carried,
-)
-from caltest.auditing.points import named as named_by_bets
 from caltest.auditing.result import Audit, FailOn, gate_of
 from caltest.auditing.sizes import Design, Sizes, sensitivity
 from caltest.auditing.story import corrected
@@ -344,7 +328,7 @@ def audit(
     if learner is not None and not named:
         do = f"give {Argument('features', ...)}, or leave it out"
         raise InputError(f"{Argument('learner', ...)} learns from features, and there are none; {do}.")
-    whole, late = searched(replace(whole, rows=rows), own_columns)
+    whole, late = sought(replace(whole, rows=rows), own_columns)
     groupings, afterwards = known_before(groupings, whole)
     doubts = (*afterwards, *late, *(x for each in groupings for x in each.doubts), *premises_of(whole))
     apart: Any = ()
@@ -385,8 +369,9 @@ def audit(
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
     plan = make_plan(whole.rows, groupings, options, draws)
     if of_points:
-        design = PointDesign(whole.rows.weights, whole.rows.clusters, guaranteed=guaranteed, law=law)
-        plan = carried(plan, whole)
+        counts = whole.rows.weights, whole.rows.clusters
+        design = points.PointDesign(*counts, guaranteed=guaranteed, law=law)
+        plan = points.carried(plan, whole)
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
         raise InputError(
             "of rows in clusters only means are tested within a tolerance, or what rounding explains; "
@@ -409,8 +394,8 @@ def audit(
         scans = slices.searches(plan, options.seed)
         trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
         if of_points:
-            trial = replace(trial, rows=as_clusters(whole.rows))
-            found = answers_of_points(plan.hypotheses, rests, whole, options)
+            trial = replace(trial, rows=points.as_clusters(whole.rows))
+            found = points.answers_of_points(plan.hypotheses, rests, whole, options)
             resolutions = np.zeros(len(found.values))
         elif censored:
             n_slices = slices.count_of(scans)
@@ -426,7 +411,7 @@ def audit(
         bounded = bounds(*bounded_looks(plan.looks, level), whole.labels, options) if plain else {}
         if not censored:
             n_slices = slices.count_of(scans)
-            kind = SizesOfPoints if of_points else Sizes
+            kind = points.SizesOfPoints if of_points else Sizes
             sizes = kind.of(design, plan.looks, len(rests), level, options.limit, n_slices)
         least = None if censored else slices.at_least(scans, sizes, whole.labels, learner, options.seed)
         views = views_of(plan, whole.labels, found, bounded, sizes, zero)
@@ -439,7 +424,7 @@ def audit(
         unclaimed, small = _unclaimed(whole, apart, options, sizes) if apart else ((), ())
         listed = []
         if scans and of_points and law.bounded:
-            listed = named_by_bets(scans, found, whole, level)
+            listed = points.named(scans, found, whole, level)
         elif scans:
             listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
@@ -511,7 +496,7 @@ def audit(
     shown = {each.of.key: by_key[each.of.key] for each in audited.story.named if each.kind == "mean"}
     unshown = sorted(set(by_key) - set(shown), key=lambda key: -by_key[key].n_rows)
     others = {key: by_key[key] for key in unshown if by_key[key].event is not None}
-    how = (PointFolds,) if of_points else ()
+    how = (points.PointFolds,) if of_points else ()
     tried = remedies(whole, look, shown, others, options.limit, options.seed, *how)
     return replace(audited, remedies=tried)
 
@@ -536,8 +521,7 @@ def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
         "Each of their p-values is the larger of two: by random signs of clusters, and by labels for "
         "which all rows of a cluster are surprised together. It is approximate."
     )
-    if n_few < n:
-        said += " They share the level with the other checks in proportion to their number."
+    said += " They share the level with the other checks in proportion to their number." * (n_few < n)
     needed = max(math.ceil(2 * n / (size * level)) for size in (n_few, n - n_few) if size)
     if needed <= draws + 1:
         return said

@@ -249,7 +249,7 @@ def known_before(
     return tuple(each for each in groupings if each.column not in found), tuple(found.values())
 
 
-def searched(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise, ...]]:
+def sought(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise, ...]]:
     """Leave out features that are groups too, or functions of the outcome; return what these are."""
     rows, features = whole.rows, whole.rows.features
     if features is None:

@@ -18,17 +18,7 @@ from caltest._version import __version__
 from caltest._visible import visible
 from caltest.auditing.limits import BOTH, Limit
 from caltest.auditing.story import rows_needed, tell
-from caltest.auditing.views import (
-    ByFeature,
-    Check,
-    Curves,
-    Rest,
-    Sensitivity,
-    Sized,
-    Skipped,
-    Slice,
-    View,
-)
+from caltest.auditing.views import Check, Rest, Sized, Skipped, Slice, View
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.forms import Side
 from caltest.results import Result, plain
@@ -38,6 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from caltest.auditing.estimates import InUnits, Remedy, UsualNumbers
+    from caltest.auditing.views import ByFeature, Curves, Sensitivity
     from caltest.cox import Recalibration
     from caltest.laws.sets import SetSizes
 

@@ -14,17 +14,7 @@ from caltest._visible import quoted
 from caltest.auditing.diagrams import among_draws
 from caltest.auditing.views import View
 from caltest.exceptions import InputError
-from caltest.pictures import (
-    DIAGONAL,
-    GRID,
-    LINEAR,
-    Axis,
-    Mark,
-    Picture,
-    in_lines,
-    told_apart,
-    with_intervals,
-)
+from caltest.pictures import DIAGONAL, GRID, Axis, Mark, Picture, in_lines, told_apart, with_intervals
 from caltest.planning import PowerResult, SampleSizeResult
 from caltest.plots import canvas
 from caltest.plots.canvas import ResultDisplay, lettering
@@ -190,8 +180,7 @@ class ComparisonDisplay(ResultDisplay):
         # A loss has no interval of its own.
         low, value, high = scale * np.array([np.broadcast_to(sizes[x], 3) for x in c.nearest]).T
         here = loss or "points, mean absolute error over tenths"
-        if len(c.errors) > len(names):
-            here += ",\nof all rows; errors in groups are printed, not drawn"
+        here += ",\nof all rows; errors in groups are printed, not drawn" * (len(c.errors) > len(names))
         points = [Mark("points", "value", value, places, label="error")]
         errors = in_lines(names, Mark("bars", "error", low, places, high, told), points, 0.0, here)
         low, value, high = scale * np.array([getattr(c.gap(x, nearest), c.measure) for x in others]).T
@@ -249,7 +238,7 @@ class PowerDisplay(ResultDisplay):
         rows, shares = np.array([(point.n, point.power) for point in every]).T
         low, high = np.array([point.interval for point in every]).T
         x = pictures.axis_of_rows(rows.min() / 1.1, rows.max() * 1.1)
-        y = pictures.Axis(-0.03, 1.03, tuple(LINEAR.marks((0.0, 1.0), 5).items()))
+        y = pictures.Axis(-0.03, 1.03, tuple(pictures.LINEAR.marks((0.0, 1.0), 5).items()))
         across, marks = (x.low, x.high), [GRID]
         if isinstance(result, SampleSizeResult):
             if result.n is not None:
