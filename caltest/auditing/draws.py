@@ -116,8 +116,7 @@ def draw_all(
         held += size
     faster = Phrase(_FASTER, {"draws": Argument("n_resamples")})
     workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", faster, len(batches))
-    clusters = whole.clusters
-    if clusters is None:
+    if (clusters := whole.clusters) is None:
         draws = Draws(whole.sampler(seed), labels, n_resamples)
         draws = draws.held(workers) if len(batches) > 1 else draws
     else:

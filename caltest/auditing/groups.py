@@ -80,12 +80,11 @@ def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
     """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
-    parts = min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS))
     for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max()) or 1.0
         values = np.round(values / largest, 9) * largest  # what differs by rounding is equal
-        first, last = _cut(values, parts)
+        first, last = _cut(values, min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS)))
         if len(last) > 1:
             yield _in_ranges(column, values, first, last)
 
@@ -329,8 +328,7 @@ def distinct(
     first: dict[bytes, Group] = {}
     kept, skipped, more = list[tuple[Group, Places]](), list[Skipped](), 0
     for group, rows in groups:
-        own = first.setdefault(sha256(rows.data).digest(), group)
-        if own is group:
+        if (own := first.setdefault(sha256(rows.data).digest(), group)) is group:
             kept.append((group, rows))
         elif set(own.conditions) <= set(group.conditions):
             continue

@@ -169,8 +169,7 @@ class Options:
         **others: Any,
     ) -> Options:
         """Look names up, and check what goes together; the default lenses depend on the law."""
-        if rounding is not None:
-            tolerance = tolerance or 0.0
+        tolerance = tolerance if rounding is None else tolerance or 0.0
         if correction is None:
             correction = WESTFALL_YOUNG if tolerance is None else "holm"
         if correction != WESTFALL_YOUNG:

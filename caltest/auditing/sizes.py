@@ -288,8 +288,7 @@ def half_width(sums: Array, whole: float, level: float, units: float | None = No
 
     They are ``units`` in effect; by default as many as there are.
     """
-    n = len(sums) if units is None else units
-    if n <= 1.0:
+    if (n := len(sums) if units is None else units) <= 1.0:
         return math.inf
     error: float = (n / (n - 1.0) * float(sums @ sums)) ** 0.5 / whole
     return float(stdtrit(n - 1, 1.0 - level)) * error

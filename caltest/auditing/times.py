@@ -369,8 +369,7 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
     """Return p-values by signs of rows, joint, and at least those that do not rest on signs."""
     whole: Any = seen[0].look.scope.whole
     design, values = Design.of(whole, None), np.zeros((whole.n_samples, len(seen)))
-    by_signs = not seen[0].alone
-    if by_signs:
+    if by_signs := not seen[0].alone:
         for h, each in enumerate(seen):
             values[each.look.where, h] = each.rows.weights * (each.came - each.expected)
     values = np.column_stack([design.sums(own) for own in values.T])

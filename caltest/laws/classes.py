@@ -277,11 +277,10 @@ class LabelSampler:
         return labels
 
     def _fill(self, number: int, start: int, labels: Labels) -> None:
-        rows = slice(number * ROWS, (number + 1) * ROWS)
         for draws in blocks(len(labels), DRAWS):
             stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
             uniforms = stream.random((draws.stop - draws.start, labels.shape[1]))
-            self._look_up(rows, uniforms, labels[draws])
+            self._look_up(slice(number * ROWS, (number + 1) * ROWS), uniforms, labels[draws])
 
     def at(self, quantiles: Array) -> Labels:
         """Return the labels of all rows at quantiles (B, n)."""

@@ -258,8 +258,7 @@ def _saddlepoint(form: HasCumulantGenerator, question: Question) -> Answer:
 
 def _few_sums(form: HasCumulantGenerator) -> bool:
     """Say whether a sum of independent terms has too few values for a saddlepoint."""
-    surprises = form.surprises
-    if surprises < _SURPRISES and not nearly_normal(form, _NEARLY):
+    if (surprises := form.surprises) < _SURPRISES and not nearly_normal(form, _NEARLY):
         return True
     lattice = form.lattice
     if lattice.span > 0.0 and lattice.spread == 0.0:

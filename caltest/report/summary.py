@@ -105,8 +105,7 @@ def _subject(audit: Audit) -> View | None:
         return next((view for view in strongest if view.group is None), strongest[0])
     whole = [view for view in events if view.group is None]
     if story.unsettled and not audit.n_classes:
-        lens = story.unsettled[0].of.lens
-        whole = [view for view in whole if view.lens == lens] or whole
+        whole = [view for view in whole if view.lens == story.unsettled[0].of.lens] or whole
     return next(iter([view for view in whole if view.lens == "top_label"] or whole or events), None)
 
 

@@ -318,13 +318,12 @@ def diagrams_note(audit: Audit, pictures: int) -> str | None:
 def levels_note(audit: Audit, pictures: int = 1) -> str:
     """Return how to read pictures of all levels, of which there are so many."""
     sure, outcomes = confidence_text(audit.confidence), outcomes_called(audit)
-    of_times = any(view.cumulative.bands for view in audit.views if view.cumulative)
     seen = f"{outcomes} at or below the predicted quantile of this level"
     below = f"{outcomes} lie lower than predicted"
     band = f"where the whole line lies in {sure} of simulations"
     if "quantile" in audit.about and any(x.rows < audit.n_samples for x in audit.views if not x.group):
         seen += " (where a row states none there, counted as suits the forecast)"
-    if of_times:
+    if any(view.cumulative.bands for view in audit.views if view.cumulative):  # of times
         seen += " (Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)"
         below = "events come earlier than predicted"
         band = f"chance alone, about {sure} for the whole line"
