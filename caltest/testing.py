@@ -385,6 +385,8 @@ class _Given(NamedTuple):
     def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
         """Return facts about the rows, and more, for a result."""
         premises, features = premises_of(self.whole, answer.pvalue), self.whole.rows.features
+        if answer.guarantee == "exact":  # an answer of bets supposes nothing of outcomes
+            premises = tuple(each for each in premises if each not in self.whole.rows.law.doubts)
         if features is not None:
             codes = {each.name: each.codes() for each in features.columns}
             said = "so that anything could be found"

@@ -194,3 +194,34 @@ def test_symmetric_rows_of_a_cluster_need_not_add_up_to_a_symmetric_sum():
     x, y = _shares(400)
     one = caltest.test(Point(x, symmetric=True), y, clusters=np.arange(400) // 2, rng=0)
     assert one.guarantee == "asymptotic"
+
+
+def test_groups_in_which_what_is_rare_did_not_occur_are_not_looked_at():
+    rng = np.random.default_rng(0)
+    x, branch = np.full(6000, 10.0), np.where(np.arange(6000) < 600, np.arange(6000) % 10, 10)
+    y = 100.0 * x * (rng.random(6000) < 0.01)
+    found = caltest.audit(Point(x), y, groups={"branch": branch}, n_resamples=199, rng=0)
+    assert not found.rejected
+    assert {view.rows for view in found.views} == {6000, 5400}
+    assert sum("rows in effect" in each.reason for each in found.skipped) == 10
+
+
+def test_what_is_guaranteed_rests_on_bets_alone():
+    x, y = _shares()
+    with pytest.raises(caltest.InputError, match="nothing is exact"):
+        caltest.audit(Point(x + 9), y, guaranteed=True)
+    assert not caltest.audit(Point(x + 9, low=0), y, guaranteed=True, rng=0).rejected
+    assert caltest.audit(Point(x - 9, low=0), y, guaranteed=True, rng=0).rejected
+
+
+def test_weights_that_differ_in_few_rows_are_no_function_of_outcomes():
+    x, y = _shares(60)
+    weights = np.where(np.arange(60) % 10 == 3, 2.0, 1.0)
+    assert caltest.test(Point(x, low=0, high=100), y, weights=weights, rng=0).pvalue > 0.05
+
+
+def test_of_expectiles_forecasts_and_their_errors_are_shown():
+    x, y = _shares()
+    view = caltest.audit(Point(x, "expectile:0.8", low=0, high=100), y, rng=0).views[0]
+    assert view.predicted == pytest.approx(x.mean())
+    assert view.error == pytest.approx(np.mean(2 * np.abs((y <= x) - 0.8) * (x - y)))

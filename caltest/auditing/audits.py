@@ -349,6 +349,9 @@ def audit(
     counted += [] if order is None or order is True else ["order"]
     columns = {"groups": own_columns, "features": named}
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
+    if isinstance(law, Point) and law.bounded and correction is not None:
+        do = "are adjusted by means of evidence; leave it out"
+        raise InputError(f"{Argument('correction')} is of draws, and bets on point forecasts {do}.")
     if guaranteed and (law.seen is not None or in_clusters):
         exact, other = Argument("guaranteed", True), Argument("follow_up")
         what = "censored times whose follow-up is not known"
@@ -369,9 +372,10 @@ def audit(
         draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
     plan = make_plan(whole.rows, groupings, options, draws)
     if of_points:
+        rate = 1.0 if points.even(whole) else points.rate_of(whole)
         counts = whole.rows.weights, whole.rows.clusters
-        design = points.PointDesign(*counts, guaranteed=guaranteed, law=law)
-        plan = points.carried(plan, whole)
+        design = points.PointDesign(*counts, guaranteed=guaranteed, law=law, rate=rate)
+        plan, draws = points.trusted(plan, whole, rate, guaranteed), 0 if law.bounded else draws
     if error is not None and n_clusters and any(each != MEAN for _, each in plan.hypotheses):
         raise InputError(
             "of rows in clusters only means are tested within a tolerance, or what rounding explains; "
@@ -395,7 +399,7 @@ def audit(
         trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
         if of_points:
             trial = replace(trial, rows=points.as_clusters(whole.rows))
-            found = points.answers_of_points(plan.hypotheses, rests, whole, options)
+            found = points.answers_of_points(plan.hypotheses, rests, whole, options, rate)
             resolutions = np.zeros(len(found.values))
         elif censored:
             n_slices = slices.count_of(scans)

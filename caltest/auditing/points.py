@@ -30,9 +30,11 @@ from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
+from caltest.forms.features import ScanForm
 from caltest.nulls.times import FEWEST_ROWS, carrying
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs, signed_columns, table
+from caltest.statistics import FeatureScan
 from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
 
 _POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
@@ -48,6 +50,7 @@ class PointDesign(Design):
     """How rows count, and what is known of their outcomes."""
 
     law: Any = None
+    rate: float = 1.0  #: Of all rows, or clusters, the share that carries the errors in effect.
 
     @property
     def plain(self) -> bool:
@@ -83,18 +86,19 @@ class PointDesign(Design):
     def interval(
         self, chances: Array, labels: NDArray[Any], level: float, by_t: bool = False
     ) -> tuple[float, float, float, float]:
-        """Return mean forecast and outcome, and the interval of the error: an end is exact, or of t."""
+        """Return the mean forecast, that less its error, and the interval: an end is exact, or of t."""
         sums, counts = self._sums(labels)
-        error, observed = float(sums.sum() / counts.sum()), float(self.weights @ labels / counts.sum())
+        error, mean = float(sums.sum() / counts.sum()), float(self.weights @ chances / counts.sum())
         low, high = self.exact_ends(labels, level)
         if not self.guaranteed and not self.law.bounded:
             squares, half = (sums - error * counts) ** 2, math.inf
             carried = float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300)
+            carried = min(carried, self.rate * len(sums))
             if carried >= FEWEST_ROWS:
                 half = float(stdtrit(carried - 1.0, 1.0 - level)) * self.standard_error(labels)
             low = error - half if math.isinf(low) else low
             high = error + half if math.isinf(high) else high
-        return observed + error, observed, low, high
+        return mean, mean - error, low, high
 
 
 class SizesOfPoints(Sizes):
@@ -188,35 +192,59 @@ def as_clusters(rows: Rows) -> Rows:
     return rows if rows.clusters is not None else replace(rows, clusters=np.arange(rows.n_samples))
 
 
-def carried(plan: Plan, whole: Sample) -> Plan:
-    """Leave out what few rows carry, about which nothing can be stated without ends.
+def even(whole: Sample) -> bool:
+    """Whether errors are symmetric, as was said: those of clusters need not be."""
+    return bool(whole.rows.law.symmetric) and whole.rows.clusters is None  # type: ignore[attr-defined]
+
+
+def rate_of(whole: Sample) -> float:
+    """Return which share of rows, or clusters, carries the errors in effect."""
+    form = ErrorForm(whole.rows.law, whole.rows.weights, "mean")  # type: ignore[arg-type]
+    codes: Any = as_clusters(whole.rows).clusters
+    return carrying(form, whole.labels, codes) / (int(codes.max()) + 1)
+
+
+def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
+    """Leave out what few rows carry, of which without ends nothing is known.
+
+    That is judged by all rows: a group in which what is rare did not occur tells nothing of it.
 
     Raises
     ------
     InputError
-        If these are all rows.
+        If these are all rows, or exact answers alone are asked for.
     """
     law: Any = whole.rows.law
-    even = law.symmetric and whole.rows.clusters is None
-    if even or not (law.low is law.high is None):
+    if even(whole) or law.bounded:
         return plan
     codes: Any = as_clusters(whole.rows).clusters
-    few = dict[Look, float]()
-    for look in plan.looks:
-        form = ErrorForm(law.take(look.where), whole.rows.weights[look.where], "mean")
-        count = carrying(form, whole.labels[look.where], codes[look.where])
-        few |= {look: count} if count < FEWEST_ROWS else {}
-    if plan.looks[0] in few:
-        found = f"errors are carried by {few[plan.looks[0]]:.0f} rows in effect, and {FEWEST_ROWS:.0f}"
-        do = "give low and high, the ends of outcomes, if these are known, or more rows"
-        raise InputError(f"{found} are needed where the ends of outcomes are not known; {do}.")
-    said = {look: f"{count:.0f} rows in effect carry its errors" for look, count in few.items()}
-    skipped = {Skipped(look.group.words, look.n_rows, why): [look] for look, why in said.items()}  # type: ignore[union-attr]
-    return plan._replace(
-        looks=tuple(look for look in plan.looks if look not in few),
-        hypotheses=tuple(each for each in plan.hypotheses if each[0] not in few),
-        skipped=plan.skipped | skipped,
-    )
+    count = {look: rate * len(np.unique(codes[look.where])) for look in plan.looks}
+    alone, few = law.low is law.high is None, plan.looks[0]
+    if alone and (guaranteed or count[few] < FEWEST_ROWS):
+        found = (
+            f"errors are carried by {count[few]:.0f} rows in effect, and {FEWEST_ROWS:.0f} are needed"
+        )
+        found = "nothing is exact" if guaranteed else found
+        do = "give low and high, the ends of outcomes, if these are known"
+        raise InputError(f"{found} where the ends of outcomes are not known; {do}.")
+    left = [look for look in plan.looks if alone and count[look] < FEWEST_ROWS]
+    why = {look: f"{count[look]:.0f} rows in effect carry its errors" for look in left}
+    skipped = {Skipped(x.group.words, x.n_rows, why[x]): [x] for x in left}  # type: ignore[union-attr]
+    # Slices of as many rows: they are found by signs.
+    fewest, hypotheses = math.ceil(FEWEST_ROWS / rate), list[Hypothesis]()
+    for look, each in plan.hypotheses:
+        if isinstance(each, FeatureScan) and each.min_rows < fewest:
+            each = replace(each, min_rows=fewest)
+            try:
+                each.given(look.view().rows)
+            except InputError:
+                what = f"fewer than {fewest:,} rows, in which errors are carried by few, or all"
+                skipped[Skipped("slices by features", None, what)] = []
+                continue
+        if look not in why:
+            hypotheses.append((look, each))
+    looks = tuple(look for look in plan.looks if look not in why)
+    return plan._replace(looks=looks, hypotheses=tuple(hypotheses), skipped=plan.skipped | skipped)
 
 
 # ------------------------------------------------------------------ p-values
@@ -241,7 +269,11 @@ def _pvalues(logs: Array) -> Array:
 
 
 def answers_of_points(
-    hypotheses: Sequence[Hypothesis], rests: Sequence[Subtraction], whole: Sample, options: Options
+    hypotheses: Sequence[Hypothesis],
+    rests: Sequence[Subtraction],
+    whole: Sample,
+    options: Options,
+    rate: float,
 ) -> Answers:
     """Return p-values of all views, and of what groups leave, each alone and jointly."""
     every = [*hypotheses, *((each.remaining, BIAS) for each in rests)]
@@ -256,21 +288,26 @@ def answers_of_points(
         logs = np.array(
             [evidence_of(form, outcomes, Clusters.of(at, form.weights)) for form, outcomes, at in own]
         )
+        scans = [(k, *each[:2]) for k, each in enumerate(own) if isinstance(each[0], ScanForm)]
+        least = logs.copy()  # a set of other checks may hold any slices
+        for k, form, outcomes in scans:
+            least[k] = slice_wealths(form, outcomes).min()
         values = [form.value(outcomes) for form, outcomes, _ in own]
-        return _exact(np.array(values), logs)
+        return _exact(np.array(values), logs, least)
     signed = signed_columns(columns, whole.labels, codes, whole.rows.weights)
     drawn = table(
         signed, draws_of_signs(int(codes.max()) + 1, options.n_resamples, options.seed), options.workers
     )
-    even = law.symmetric and whole.rows.clusters is None
-    one, known = even or law.low is law.high is None, "less" if law.high is None else "greater"
+    signs = even(whole)
+    one, known = signs or law.low is law.high is None, "less" if law.high is None else "greater"
     sides: list[Alternative] = [each.alternatives[0] for _, each in every]
     if not one:
         other: Alternative = "greater" if known == "less" else "less"
         sides = [other if each == BIAS else side for side, (_, each) in zip(sides, every, strict=True)]
     resolutions = np.array([column.form.resolution for column in signed])
     found = answers(drawn, resolutions, sides, options.correction, options.alpha)
-    few = np.array([not even and carrying(*each) < FEWEST_ROWS for each in own])
+    most = [min(carrying(*each), rate * len(np.unique(each[2]))) for each in own]
+    few = np.array([not signs and (options.guaranteed or each < FEWEST_ROWS) for each in most])
     ps, together = (np.where(few, 1.0, each) for each in (found.pvalues, found.adjusted))
     found = found._replace(pvalues=ps, adjusted=together)
     if one:
@@ -292,9 +329,9 @@ def answers_of_points(
     )
 
 
-def _exact(values: Array, logs: Array) -> Answers:
+def _exact(values: Array, logs: Array, others: Array | None = None) -> Answers:
     """Return the answers of bets."""
-    ps, joint = _pvalues(logs), _pvalues(closed(logs))
+    ps, joint = _pvalues(logs), _pvalues(closed(logs, others))
     alone = tuple((p, p) for p in ps.tolist())
     return Answers(values, ps, alone, np.maximum(joint, ps), None, logs, None)
 

@@ -30,7 +30,7 @@ from caltest._sums import Mask, Places, tail_of_sum
 from caltest._visible import shown_column
 from caltest.data.rows import Rows, Sample
 from caltest.exceptions import Argument, InputError, Premise
-from caltest.laws import Classes, Law, Members, Pool, Pools, Predictive, Quantiles
+from caltest.laws import Classes, Law, Members, Point, Pool, Pools, Predictive, Quantiles
 from caltest.laws.classes import Array
 
 NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
@@ -234,6 +234,8 @@ def _orders(n: int, changes: int, kinds: int) -> float:
 def _chance_of_steps(codes: Places, law: Law, outcomes: Any) -> float:
     """Return the chance that codes are a function of the outcomes with few steps, as they are."""
     if not isinstance(law, Predictive) or law.dimension is not None or law.levels is not None:
+        return 1.0
+    if isinstance(law, Point):  # of which no chance is known
         return 1.0
     order = np.lexsort((codes, outcomes))
     first = np.flatnonzero(np.diff(codes[order], prepend=-1))

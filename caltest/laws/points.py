@@ -172,7 +172,7 @@ class Point(Shaped):
         """Say what no test of such forecasts can do."""
         if self.bounded or self.symmetric or self.of_quantile:
             return ()
-        rare = f"outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry the mean"
+        rare = f"outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry a mean"
         seen = f"Answers suppose that {rare}, which no test can show"
         if self.low is not None or self.high is not None:
             seen += f"; that forecasts are too {'high' if self.high is not None else 'low'} is exact"

@@ -185,7 +185,10 @@ class PointErrors(Null):
         even = rows.law.symmetric and rows.clusters is None  # type: ignore[attr-defined]
         exact: Guarantee | None = "exact" if even else None
         notes: tuple[str, ...] = ()
-        if not exact and (carried := carrying(form, question.labels, codes)) < FEWEST_ROWS:
+        carried = carrying(form, question.labels, codes)
+        if isinstance(form, ScanForm):  # of which every slice is to be carried
+            carried *= form.cells.sums(np.ones((1, rows.n_samples))).min() / rows.n_samples
+        if not exact and carried < FEWEST_ROWS:
             few = f"Errors are carried by {carried:.0f} rows in effect, too few for random signs"
             notes = (f"{few} ({FEWEST_ROWS:.0f} would do): only exact answers count.",)
             signs = {name: replace(each, pvalue=1.0) for name, each in signs.items()}
