@@ -247,8 +247,9 @@ OF_NUMBERS = {
     "uce": by_spread(lambda n, errors, stated: n @ np.abs(errors - stated) / n.sum()),
     "ence": by_spread(lambda n, errors, stated: np.mean(np.abs(1 - np.sqrt(errors / stated)))),
 }
-#: Of kernels, of vectors and of times.
+#: Of kernels, of vectors, of times and of points.
 OTHERS = {"omnibus", "skce_uq", "energy"} | {*("events", "event_slope", "gnd", "ici", "e50", "e90")}
+OTHERS |= {"point_bias", "point_cumulative", "point_slope", "point_kernel"}
 
 
 @pytest.mark.parametrize("statistic", OF_NUMBERS)
