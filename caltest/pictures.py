@@ -235,17 +235,15 @@ def axis_of_bars(bars: Sequence[Sequence[float]], limit: float, *, as_ratio: boo
     return axis_of_points(float(start), float(end), most=6 if max(-start, end) < 0.1 else 4)
 
 
-def zoomed(
-    scale: Scale, points: Array, rest: Array, heights: Array, most: int = 5
-) -> tuple[Axis, Axis]:
-    """Return both axes of a diagram: of points, of the rest if it is not far, and of all heights.
+def zoomed(scale: Scale, points: Array, rest: Array, values: Array, most: int = 5) -> tuple[Axis, Axis]:
+    """Return both axes of a diagram: of points, of the rest if it is not far, and of all values.
 
     Both have the same ends, unless the points would be a heap.
     """
     across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
     if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
         across = whole
-    upwards = scale.limits(heights)
+    upwards = scale.limits(values)
     both = min(across[0], upwards[0]), max(across[1], upwards[1])
     if scale.span(across) >= _LEAST_SHARE * scale.span(both):
         across = upwards = both

@@ -321,13 +321,11 @@ def crossed(
     return kept, skipped
 
 
-def distinct(
-    groups: Iterable[tuple[Group, Places]],
-) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
+def distinct(every: Iterable[tuple[Group, Places]]) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
     """Keep the first of groups that are the same rows, and name others, but not its own crossings."""
     first: dict[bytes, Group] = {}
     kept, skipped, more = list[tuple[Group, Places]](), list[Skipped](), 0
-    for group, rows in groups:
+    for group, rows in every:
         if (own := first.setdefault(sha256(rows.data).digest(), group)) is group:
             kept.append((group, rows))
         elif set(own.conditions) <= set(group.conditions):

@@ -504,8 +504,7 @@ class Audit(Result):
 
 def gate_of(fail_on: str | None, limited: bool) -> FailOn:
     """Return when a gate fails, by the default if need be; raise if that takes a limit."""
-    usual = "likely" if limited else "found"
-    on: Any = usual if fail_on is None else fail_on
+    on: Any = fail_on if fail_on is not None else "likely" if limited else "found"
     choose("gate", on, FAIL_ON)
     if on in OF_LIMITS and not limited:
         raise InputError(

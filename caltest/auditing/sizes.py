@@ -55,8 +55,8 @@ def cut(scores: Array, whole: bool) -> Cut:
     ends = []
     for parts in _WHOLE if whole else _GROUP:
         wanted = np.arange(1, parts + 1) * len(scores) / parts
-        near = np.searchsorted(last, wanted - 1e-9)  # the first end of ties at or after
-        found = np.unique(last[np.minimum(near, len(last) - 1)])
+        # the first end of ties at or after
+        found = np.unique(last[np.minimum(np.searchsorted(last, wanted - 1e-9), len(last) - 1)])
         if len(found) > 1 and len(scores) >= parts * _FEWEST:
             ends.append((parts, found))
     return Cut(order, tuple(ends))

@@ -147,8 +147,8 @@ def named(
         adjusted = np.minimum(share * np.apply_along_axis(of_exchangeable, 0, np.array(anew)), 1.0)
     listed, start = list[Named](), 0
     for each, roots, chosen, _ in every:
-        alone = found.adjusted[each.place]  # by another correction, or confirmed in few clusters
-        ps = np.maximum(adjusted[start : start + len(chosen)], alone)
+        # no smaller than alone, by another correction, or confirmed in few clusters
+        ps = np.maximum(adjusted[start : start + len(chosen)], found.adjusted[each.place])
         start += len(chosen) + 1  # the last is of all that were not chosen
         both = zip(chosen.tolist(), ps.tolist(), strict=True)
         listed += [Named(each, k, float(roots[k]), p) for k, p in both if p <= options.alpha]

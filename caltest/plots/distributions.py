@@ -255,9 +255,8 @@ class PITDisplay(_Path):
         else:
             picture = cumulative(self.x, self.values, self.high, sure, above)
             picture = picture._replace(of_x=along, of_y=f"{up}, points")
-        lines = [
-            f"{name}: {'out' if self.outside.any() else 'in'}side its band, n = {self.n_samples:,}"
-        ]
+        out = "outside its band" if self.outside.any() else "inside its band"
+        lines = [f"{name}: {out}, n = {self.n_samples:,}"]
         if self.kind == "histogram" and above:
             lines.append(above)
         if self.completed:
