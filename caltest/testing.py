@@ -422,7 +422,7 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
     rows = in_time(rows, order, n_given, probs=probs, labels=labels)
     levels: Any = getattr(rows.law, "levels", None)
     if lens is None and isinstance(measure, OfHits) and levels is not None:
-        lens = find_lens(f"quantile:{min(levels, key=lambda level: min(level, 1.0 - level)):.9g}")
+        lens = find_lens(f"quantile:{min(levels, key=lambda x: round(min(x, 1.0 - x), 9)):.9g}")
     whole = replace(whole, rows=rows)
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
@@ -502,7 +502,7 @@ def _answered(
     count = None if rows.clusters is None else len(np.unique(rows.clusters))
     parameters = {**fitted.parameters, **_counted(rows, count, given.rates)}
     stated = given.stated(answer, parameters=parameters)
-    if order := form.in_words(question.labels):
+    if order := form.in_words(question.labels, answer.pvalue <= CalibrationResult.alpha):
         stated |= {"order": order, "claim": "every forecast is right given all earlier outcomes"}
     if isinstance(rows.law, Covered):
         stated |= {"lens": "coverage", "claim": "coverage is at least the level of the sets"}

@@ -101,7 +101,44 @@ def test_nothing_is_drawn_where_chances_vary():
         tried(Distribution(stats.poisson(1.0 + VARIED)), EVENTS, "autocorrelation")
 
 
+def test_few_events_after_events_reject_nothing():
+    rare, one = np.full(50, 1e-6) * (1 + np.arange(50) % 2), (np.arange(50) == 20).astype(int)
+    for y in (one, 0 * one):
+        assert tried(rare, y).pvalue == 1.0
+    two = one + np.roll(one, 1)
+    assert tried(rare, two).pvalue == pytest.approx(rare[[21, 22]].sum(), rel=1e-3)
+    for after, p in ((1.0, 1.0), (0.0, 0.0)):
+        found = tried(np.where(np.append(0, two[:-1]), after, 0.3), two)
+        assert np.isfinite(found.statistic)
+        assert (found.pvalue > 0.1) == (p > 0)
+    assert "After 2 events another came 1 time, where" in tried(rare, two).order
+    with pytest.raises(InputError, match="possible here: normal"):
+        tried(rare, one, null="consistency")
+
+
+def test_the_sentence_follows_the_pvalue():
+    few = tried(AT_RISK, np.where(np.isin(np.arange(T), [5, 9]), -3.0, 0.1))
+    assert few.order[:36] == "Hits are not shown to follow hits: 0"
+    assert "1 hit in 1 row, 0.01 predicted" in tried(AT_RISK.take([0]), RETURNS[20:21]).order
+    assert tried(Normal([0.0], 1.0), [0.3], "autocorrelation").pvalue == 1.0
+    both = tried(Quantiles([0.1, 0.9], np.tile([-2.0, 2.0], (T, 1))), RETURNS, n_resamples=9)
+    assert both.lens == "quantile:0.1"
+
+
 # ------------------------------------------------------------------ audits
+
+
+def test_within_is_not_said_of_rows_that_depend_on_each_other():
+    hits = np.convolve(np.arange(2000) % 200 == 0, np.ones(10))[:2000] > 0
+    at_risk = Quantiles([0.05], np.full((2000, 1), -2.0))
+    how = {"materiality": 0.05, "lenses": "quantile:0.05", "rng": 0, "n_resamples": 99}
+    found = caltest.audit(at_risk, np.where(hits, -3.0, 0.1), order=True, **how)
+    assert (found.verdict, [each.name for each in found.withheld]) == (
+        "undecided",
+        ["independent rows"],
+    )
+    assert "Hits follow hits" in " ".join(found.summary().split())
+    assert found.fails("undecided")
 
 
 def test_every_group_is_a_series():

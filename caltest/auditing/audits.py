@@ -36,13 +36,14 @@ from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
 from caltest.data.rows import described, in_time, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Covered, Point, Pools, Predictive, Survival
 from caltest.lenses import Entry, Until
 from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
+from caltest.statistics.order import AS_MANY
 
 #: Options that belong to the rows.
 _OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
@@ -445,9 +446,14 @@ def audit(
     line = recalibration_of(whole) if whole.rows.n_classes == 2 and p <= level and plain else None
     describes = of_classes and error is None and sampling_rates is None
     examined = {look.scope.asked for look in plan.looks}
+    checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
+    if options.limit and any(each.order and AS_MANY not in each.order for each in checks):
+        do = f"give {Argument('clusters')}, such as weeks, instead of {Argument('order')}"
+        seen = "Rows depend on earlier ones, so that intervals are too short"
+        doubts += (Premise("independent rows", seen, do, withholds=True),)
     audited = Audit(
         pvalue=p,
-        checks=tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order),
+        checks=checks,
         views=tuple(views[look] for look in plan.looks),
         rests=tuple(left),
         slices=every_slice,

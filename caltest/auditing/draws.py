@@ -68,7 +68,7 @@ class Answers(NamedTuple):
         together, order = max(float(self.adjusted[h]), view.adjusted_pvalue), ""
         if isinstance(of[1], OfOrder) and together <= level:
             ((seen, form),) = columns_of_looks([of], 0)
-            order = form.in_words(labels if seen is None else seen.outcomes(labels[None])[0])
+            order = form.in_words(labels if seen is None else seen.outcomes(labels[None])[0], True)
         return Check(
             view=view,
             statistic=of[1].name,

@@ -58,8 +58,8 @@ class Form(ABC):
         """Return the value for one label vector (n,)."""
         return float(self.of_labels(labels[None, :], workers)[0])
 
-    def in_words(self, labels: Labels) -> str:
-        """Say what the order of labels (n,) shows; "" where order does not count."""
+    def in_words(self, labels: Labels, found: bool) -> str:
+        """Say what the order of labels (n,) shows, if an error is found; "" where it does not count."""
         return ""
 
 

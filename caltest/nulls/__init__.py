@@ -20,6 +20,7 @@ from caltest.nulls.moments import ConditionalMoments
 from caltest.nulls.times import EventSigns, PointErrors
 from caltest.pvalues import Alternative
 from caltest.statistics import Statistic
+from caltest.statistics.order import EventsAfter
 
 _OWN = MonteCarlo, ConditionalMoments, ClusterSigns, OnePerCluster, ComonotoneLabels
 _OF_ROWS = EventSigns, PointErrors
@@ -60,7 +61,9 @@ def find_null(null: str | Null | None) -> Null:
 
 def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:
     """Return the names of the nulls that fit a form, of independent rows or of rows in clusters."""
-    return [name for name, null in NULLS.items() if null.of_clusters == of_clusters and null.fits(form)]
+    every = {name: null for name, null in NULLS.items() if null.of_clusters == of_clusters}
+    drawn = not isinstance(form, EventsAfter)  # its chances may depend on earlier outcomes
+    return [name for name, null in every.items() if null.fits(form) and (drawn or not null.resamples)]
 
 
 def check_alternative(measure: Statistic, null: Null, alternative: object, law: Law) -> Alternative:

@@ -24,6 +24,7 @@ from caltest.nulls.base import Answer, Guarantee, Null, Question, from_draws, fr
 from caltest.nulls.moments import nearly_normal
 from caltest.sampling import generator
 from caltest.statistics import Statistic
+from caltest.statistics.order import InOrder
 
 # ------------------------------------------------------------------ normal
 
@@ -447,7 +448,7 @@ class Consistency(Null):
     def fits(cls, form: Form) -> bool:
         """Fit any form of labels, but no combination: the literature to reproduce has none."""
         of_numbers = isinstance(form, LabelFunction) and isinstance(form.predictions, Law)
-        return not (isinstance(form, Combined | MeanSquare | MeanSurprise) or of_numbers)
+        return not (isinstance(form, Combined | MeanSquare | MeanSurprise | InOrder) or of_numbers)
 
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""

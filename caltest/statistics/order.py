@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy.special import betainc, ndtri
 
+from caltest._numbers import counted, figures
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, Places
 from caltest.data import Rows
@@ -25,13 +26,20 @@ from caltest.statistics.base import Listed
 
 _ATOM = 1e-6  # less probability at one place counts as none
 _ALIKE = 1e-9  # chances that differ by rounding
+AS_MANY = "No more hits follow hits than so many must"  #: Said where their number alone is found.
 
 
 @dataclass(frozen=True, eq=False)
-class HitPairs(Form):
-    """T = Σ over pairs of hits: neighbours count 1, or all near^gap."""
+class InOrder(Form):
+    """A form that looks at rows in an order of their own."""
 
     rows: Places  #: In order, (n,).
+
+
+@dataclass(frozen=True, eq=False)
+class HitPairs(InOrder):
+    """T = Σ over pairs of hits: neighbours count 1, or all near^gap."""
+
     hit: int  #: The class that is a hit.
     chance: float
     near: float
@@ -44,24 +52,25 @@ class HitPairs(Form):
         before = lfilter([0.0, self.near or 1.0], [1.0, -self.near], hits, axis=1)
         return np.asarray((hits * before).sum(axis=1))
 
-    def in_words(self, labels: Labels) -> str:
+    def in_words(self, labels: Labels, found: bool) -> str:
         """Say how many hits follow each other, and whether more than in random order."""
-        n, count, value = len(labels), np.count_nonzero(labels == self.hit), self.value(labels)
-        mean = self.value(np.full(n, self.hit)) * count * (count - 1) / (n * (n - 1))
-        rng, least = generator(0), value * (1.0 - _ALIKE)
-        as_many = sum(self.value(rng.permutation(labels)) >= least for _ in range(199))
-        so = "No more hits follow hits than so many must" if as_many > 9 else "Hits follow hits"
+        n, count, value = len(labels), int((labels == self.hit).sum()), self.value(labels)
+        share = count * max(count - 1, 0) / max(n * (n - 1), 1)  # of all pairs
+        so, rng, least = "Hits are not shown to follow hits", generator(0), value * (1.0 - _ALIKE)
+        if found:
+            as_many = sum(self.value(rng.permutation(labels)) >= least for _ in range(199))
+            so = AS_MANY if as_many > 9 else "Hits follow hits"
         what = f"{value:,.0f} came right after another"
-        what = f"Σ {self.near}^gap is {value:.3g}" if self.near else what
-        hits = f"{count:,} hits in {n:,} rows, {n * self.chance:.3g} predicted"
-        return f"{so}: {what}, and {mean:.2g} in random order ({hits})."
+        what = f"Σ {self.near}^gap is {figures(value, 3)}" if self.near else what
+        mean = figures(share * self.value(np.full(n, self.hit)), 2)
+        hits = f"{counted(count, 'hit')} in {counted(n, 'row')}, {figures(n * self.chance, 3)}"
+        return f"{so}: {what}, and {mean} in random order ({hits} predicted)."
 
 
 @dataclass(frozen=True, eq=False)
-class EventsAfter(HasNormalLimit):
-    """Normal score of Σ y_{t−1} (y_t − p_t), for chances that may depend on earlier outcomes."""
+class EventsAfter(InOrder, HasNormalLimit):
+    """Normal score of Σ y_{t−1} y_t, for chances that may depend on earlier outcomes."""
 
-    rows: Places  #: In order, (n,).
     chances: Array  #: p, in order, (n,).
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> NoReturn:
@@ -76,28 +85,26 @@ class EventsAfter(HasNormalLimit):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector."""
         came, p = self._counts(labels)
-        if not (mean := float(p.sum())):
-            return 0.0
-        share = float(p @ p) / mean  # of a binomial that has the mean Σ p and the variance Σ p (1 − p)
-        tail = betainc(came + 0.5, max(mean / share - came, 0.0) + 0.5, share)
-        return -float(ndtri(max(tail, 1e-300)))
+        tail = 1.0 - float(np.prod(1.0 - p)) if came else 1.0  # of one at least
+        if came > 1:  # from one more than the mean on, alike chances have the heaviest tail (Hoeffding)
+            tail = float(betainc(came, len(p) - came + 1, p.mean()))
+        return float(np.clip(-ndtri(tail), -9.0, 37.0))  # where tails are 1, and 1e-300
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
         """Return those of a standard normal variable."""
         return 0.5 * t**2, t, 1.0
 
-    def in_words(self, labels: Labels) -> str:
+    def in_words(self, labels: Labels, found: bool) -> str:
         """Say how many events followed one, and how many were predicted."""
         came, p = self._counts(labels)
-        followed = f"{came:,} of {len(p):,} events were followed by another"
-        return f"{followed}, where {p.sum():,.1f} were predicted."
+        followed = f"After {counted(len(p), 'event')} another came {counted(came, 'time')}"
+        return f"{followed}, where {figures(float(p.sum()), 3)} were predicted."
 
 
 @dataclass(frozen=True, eq=False)
-class PitLags(Form):
+class PitLags(InOrder):
     """T = the largest of |z_k(u)|, k = 1 to 5, and of |Σ_k z_k(|u − ½|)|/√5, u = PIT."""
 
-    rows: Places  #: In order, (n,).
     law: Any
 
     def _scores(self, outcomes: Labels) -> Array:
@@ -107,15 +114,15 @@ class PitLags(Form):
         each = np.stack([u, np.abs(u - 0.5)])
         each -= each.mean(axis=2, keepdims=True)
         each /= np.sqrt(np.maximum((each**2).sum(axis=2, keepdims=True), 1e-300))
-        lags = range(1, min(6, n))
-        z = [(each[..., k:] * each[..., :-k]).sum(axis=2) * n / (n - k) ** 0.5 for k in lags]
+        lags = range(1, min(6, max(n, 2)))
+        z = [(each[..., k:] * each[..., :-k]).sum(axis=2) * n / max(n - k, 1) ** 0.5 for k in lags]
         return np.column_stack([*(own[0] for own in z), sum(own[1] for own in z) / len(z) ** 0.5])
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for labels (B, n)."""
         return np.asarray(np.abs(self._scores(labels)).max(axis=1))
 
-    def in_words(self, labels: Labels) -> str:
+    def in_words(self, labels: Labels, found: bool) -> str:
         """Say which PITs are most correlated."""
         z = self._scores(labels[None])[0]
         lag = int(np.abs(z).argmax()) + 1
@@ -165,10 +172,10 @@ class Runs(OfHits, row="runs", takes_weights=False):
     p-value is exact, as hits of one chance are independent if forecasts used all earlier outcomes. Too
     many hits raise the number too: results say whether it is more than as many in random order have.
 
-    For events whose chances vary the value is the normal score of Σ y_{t−1} (y_t − p_t), the events
-    that follow one less their chances: a martingale, compared with the binomial distribution that has
-    its conditional mean and variance, half a count in. That is about right. It is never drawn, since
-    chances may depend on earlier outcomes.
+    For events whose chances vary the value is the normal score of Σ y_{t−1} y_t, the events that follow
+    one: how probable so many or more are, if as many with the mean of their chances are independent, of
+    which no others with that mean have more probable large numbers. That is about right, and cautious;
+    nothing is ever drawn, since chances may depend on earlier outcomes.
 
     Notes
     -----

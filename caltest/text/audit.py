@@ -332,7 +332,8 @@ def found(audit: Audit) -> list[str]:
     elif lead is not None:
         texts += _of_lead(audit, lead)
         texts += _elsewhere(audit, lead)
-    lead_key = lead.of.key if lead is not None and lead.kind == "order" else None
+    leads = "" if story.verdict == "within" else "order"
+    lead_key = lead.of.key if lead is not None and lead.kind == leads else None
     more = {each.view.key: each for each in audit.found[::-1] if each.order}
     rest = (each for key, each in more.items() if key != lead_key)
     texts += [f"{words.begun(words.view_name(x.view))}: {x.order}" for x in rest][:_MOST_TOLD]
