@@ -78,3 +78,17 @@ def test_pages_and_pictures(found):
     assert jsonschema.validate(curved.to_dict(), report.schema()) is None
     labels = [(ax.get_xlabel(), ax.get_ylabel()) for ax in curved.plot().axes_]
     assert ("forecast, EUR", "mean outcome, EUR") in labels
+
+
+def test_a_limit_says_which_end_of_outcomes_it_takes():
+    rng = np.random.default_rng(0)
+    forecast = rng.uniform(50.0, 150.0, 400)
+    outcomes = forecast + rng.uniform(-20.0, 20.0, 400)
+    text = str(
+        audit := caltest.audit(caltest.predictive.Point(forecast, low=0), outcomes, materiality=9)
+    )
+    assert (audit.ends, audit.story.unsettled[0].place) == ((True, False), "ends")
+    assert "lies inside, but is not exact where forecasts are too low; without high" in " ".join(
+        text.split()
+    )
+    assert "number that an outcome can be (high)" in " ".join(text.split()) and "needs high" in text

@@ -482,6 +482,7 @@ def audit(
         sampled=sampling_rates is not None,
         functional=law.functional if of_points else None,
         unit=unit or "",
+        ends=(law.low is not None, law.high is not None) if of_points else (False, False),
         times=curves_of(whole, plan.looks, cause) if censored and whole.rows.are_alike else None,
         usual=usual_numbers(whole, line) if describes else None,
         **plan.stated(whole.rows, options),

@@ -88,6 +88,8 @@ class Audit(Result):
         "" if not named. Then ``predicted`` is the mean forecast, ``observed`` the mean outcome, and
         these, errors, intervals (infinite where an end is not known) and limits are in units of the
         outcome. None of all else: they are probabilities.
+    ends
+        Whether the smallest, and the largest number that outcomes of point forecasts can be are given.
     lenses, groups
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed
@@ -240,6 +242,7 @@ class Audit(Result):
     time_unit: str | None = None
     functional: str | None = None
     unit: str = ""
+    ends: tuple[bool, bool] = (False, False)
     features: tuple[str, ...] = ()
     slices: tuple[Slice, ...] = ()
     by_feature: tuple[ByFeature, ...] = ()

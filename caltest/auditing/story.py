@@ -141,9 +141,18 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     if of.adjusted_pvalue <= audit.alpha and audit.limit.exceeded(of.predicted, of.error):
         return "estimated"
     if of.rows_needed is None:
-        ends = "ends" if audit.functional and not of.exact else "never"
-        return "follow-up" if of.unfollowed else ends
+        return "follow-up" if of.unfollowed else "ends" if ends_lacking(audit) else "never"
     return "few" if of.rows_needed > of.rows else "close"
+
+
+def ends_lacking(audit: Audit) -> list[str]:
+    """Return which ends of outcomes are not known, of points, without which nothing is "within".
+
+    That forecasts are at most so much too high is exact with the low end, too low with the high end.
+    """
+    sides = audit.limit.sides if audit.functional else ()
+    each = zip(("low", "high"), ("over", "under"), audit.ends, strict=True)
+    return [end for end, side, known in each if side in sides and not known]
 
 
 def _leads(audit: Audit, each: Finding) -> bool:

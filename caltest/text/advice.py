@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from caltest._numbers import about_points, figures, leading, number, percents, pvalue, unit, up_to
 from caltest._visible import visible
 from caltest.auditing.result import Audit
-from caltest.auditing.story import POSTERIOR
+from caltest.auditing.story import POSTERIOR, ends_lacking
 from caltest.auditing.views import Slice, View
 from caltest.exceptions import Argument
 from caltest.story import Step
@@ -86,8 +86,9 @@ def _more_rows(audit: Audit, facts: Facts) -> str:
         above = " above 0" if audit.limit and not any(audit.limit[:3]) else ""
         return f"set a limit{above} that rows can settle" if audit.story.marks else lens
     if facts["rows"] is None and facts["ends"]:
-        ends = f"{Argument('low')} and {Argument('high')}"
-        return f"give the smallest and the largest number that an outcome can be ({ends})"
+        ends = {"low": "the smallest", "high": "the largest"}
+        which = " and ".join(ends[end] for end in ends_lacking(audit))
+        return f"give {which} number that an outcome can be ({words.ends_wanted(audit)})"
     if facts["rows"] is None:
         more = "rows that were followed for longer" if facts["follow-up"] else "more rows"
         more = "more calibration rows" if facts["calibration"] else more

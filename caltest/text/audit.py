@@ -27,7 +27,7 @@ from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.limits import BOTH
 from caltest.auditing.options import COVERAGE
 from caltest.auditing.result import Audit
-from caltest.auditing.story import in_order, slices_of, tends
+from caltest.auditing.story import ends_lacking, in_order, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, Slice, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -194,6 +194,10 @@ _HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
 }
 
 
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
 def _is(who: str) -> str:
     several = "distributions", "correlations", "joint", "probabilities"
     return "are" if who.startswith(tuple(f"the predicted {each}" for each in several)) else "is"
@@ -222,16 +226,17 @@ def _undecided(audit: Audit) -> str:
         rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
         every = "all averages" if len(audit.views) > 1 else "the average"
         takes = f"No error was found. To show {every} to be {inside(audit)} takes {rows}"
-        return f"{takes}; there are {audit.n_samples:,}."
+        return f"{takes}; there {_are(audit.n_samples)} {audit.n_samples:,}."
     if not texts and audit.limit.only and not any(audit.limit[:3]) and by_place["never"]:
         largest = max(by_place["never"], key=lambda each: sizes.own_most(each, audit))
         of = f"; the largest that is possible is of {sizes.whole_name(largest, audit)}"
         of *= len(audit.views) > 1
         return f"No error that matters was found{of}: {sizes.interval(largest, audit)}."
     few = "rows" if audit.clusters is None else "independent clusters"
+    ends = "the ends" if len(ends_lacking(audit)) > 1 else "an end"
     for place, why in _WHY.items():
         if which := by_place[place]:
-            texts.append(why.format(_counted(which, audit), few=few))
+            texts.append(why.format(_counted(which, audit), few=few, ends=ends))
     why = ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
     return f"No error was found, but {why}."
 
@@ -240,7 +245,7 @@ _WHY = {
     "follow-up": "too short a follow-up for {}",
     "few": "too few {few} for {}",
     "never": "no number of rows would settle {}",
-    "ends": "the ends of outcomes must be known to settle {}",
+    "ends": "{ends} of outcomes must be known to settle {}",
     "estimated": "the error of {} may be beyond your limit",
     "close": "the error of {} is close to your limit",
 }
@@ -284,10 +289,10 @@ def unsettled(audit: Audit) -> list[str]:
         would = "and no number of rows like these would show it"
         if not never:
             would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
-        why = f"an error of {sizes.farthest(first, audit)} is possible. There are {first.rows:,} rows"
-        why = f"{why}, {would}"
+        there = f"There {_are(first.rows)} {counted(first.rows, 'row')}"
+        why = f"an error of {sizes.farthest(first, audit)} is possible. {there}, {would}"
         if first in by_place["ends"]:
-            why = "without the ends of outcomes no number of rows would show it"
+            why = _without_ends(first, audit)
         texts.append(f"{name} is not shown to be {inside(audit)}: {why}.{more}")
     if close := [*by_place["estimated"], *by_place["close"]]:
         size, name = sizes.estimated(close[0].error, close[0].lens), sizes.whole_name(close[0], audit)
@@ -297,6 +302,16 @@ def unsettled(audit: Audit) -> list[str]:
         most = "" if each.most is None else f" of up to {up_to(each.most)}"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
     return texts
+
+
+def _without_ends(of: View | Rest, audit: Audit) -> str:
+    """Say that an end of outcomes is not known on whose side errors are not shown to be small."""
+    ways = {"low": words.WRONG["over"], "high": words.WRONG["under"]}
+    open_ = " or ".join(ways[end] for end in ends_lacking(audit))
+    seen = f"its interval lies inside, but is not exact where forecasts are {open_}"
+    if audit.limit.place(of.predicted or 0.0, of.own_low or 0.0, of.own_high or 0.0) != "inside":
+        seen = f"an error of {sizes.farthest(of, audit)} is possible"
+    return f"{seen}; without {words.ends_wanted(audit)} no number of rows would show it"
 
 
 # ------------------------------------------------------------------ how large, and where else
@@ -492,7 +507,7 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
     every = f"The average errors of all rows{left} are" if several else "The average error is"
     larger = "If one were" if several else "If it were"
-    about = "at most" if audit.exact_intervals else "about"
+    about = "at most" if audit.exact_intervals or audit.functional else "about"
     yield (
         f"{every} shown to be {inside(audit)}. {larger} larger, we would wrongly say this in {about} "
         f"{confidence_text(min(audit.alpha, 0.25))} of cases. {supposed(audit)}".rstrip()
@@ -746,8 +761,8 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())
         lines.append(f"  {name:<{longest}}  {'  '.join(cells)}".rstrip())
     if audit.limit and len(widths) < len(columns):
-        by = f"the {alone} interval of a mean alone"
-        lines.append(f"  Within: {by} is inside; beyond: the one shown is outside.")
+        by = f"the {alone} interval of a mean alone is inside{words.only_with(audit)}"
+        lines += paragraph(f"Within: {by}; beyond: the one shown is outside.")
     more, all_ = len(sized) - len(views), "to_frame()" if claimed else "described"
     lines += [f"  and {more:,} more, in {Argument(all_, shell='--report')}"] if more > 0 else []
     notes = [captions.members_note(audit), captions.made_note(audit, views)]

@@ -269,7 +269,7 @@ PLACES = {
     "estimated": "beyond as estimated",
     "follow-up": "not followed long enough",
     "never": "no number of rows would show it",
-    "ends": "needs the ends of outcomes",
+    "ends": "needs {ends}",
     "close": "close to the limit",
     "few": "needs {} such rows",
 }
@@ -278,4 +278,4 @@ PLACES = {
 def settled(audit: Audit, of: View | Rest) -> str:
     """Return whether a mean is shown to be within the limit, and if not, what would show it."""
     place = audit.story.mark(of).place
-    return PLACES.get(place, place).format(about(of.rows_needed or 0))
+    return PLACES.get(place, place).format(about(of.rows_needed or 0), ends=words.ends_wanted(audit))

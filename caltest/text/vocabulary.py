@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from caltest._numbers import in_units, number, percent, points, pvalue
 from caltest._visible import shortened, shown, shown_class, shown_column, visible
 from caltest.auditing.options import COVERAGE, TOP_LABEL
-from caltest.auditing.story import OF_MODEL, POSTERIOR, is_made
+from caltest.auditing.story import OF_MODEL, POSTERIOR, ends_lacking, is_made
 from caltest.auditing.views import Horizon
+from caltest.exceptions import Argument
 from caltest.laws.members import halves
 from caltest.lenses import within
 
@@ -157,6 +158,17 @@ def inside(audit: Audit | AuditPlan) -> str:
         return f"within {limit(audit)}"
     zero = audit.limit.ratio is None and not any(audit.limit[:2])
     return f"right or {other_way(audit)}" if zero else f"at most {limit(audit)}"
+
+
+def ends_wanted(audit: Audit) -> str:
+    """Return the options that "within" takes, of points: "low and high"; "" if these are given."""
+    return " and ".join(str(Argument(end)) for end in ends_lacking(audit))
+
+
+def only_with(audit: Audit) -> str:
+    """Return what an interval inside the limit takes to be "within", as the end of a clause."""
+    ends = ends_wanted(audit)
+    return f", but only with {ends} given" if ends else ""
 
 
 def other_way(audit: Audit | AuditPlan) -> str:
