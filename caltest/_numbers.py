@@ -26,6 +26,7 @@ class Unit(NamedTuple):
     heading: str = "points"  #: Of a column, or an axis.
     predicted: str = "predicted probability"  #: Of an axis, and so is the next.
     observed: str = "observed rate"
+    seen: str = "observed"  #: In a word; of expectiles no outcome is, but the forecast less V.
     mean: str = "rate"
     loss: str = "log loss"
     ends: tuple[float, float] = (0.0, 1.0)  #: Between which means lie.
@@ -54,8 +55,11 @@ def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
         own, context = Unit(), copy_context()
         if hasattr(result, "unit") and result.functional is not None:
             name, of = shown(result.unit), f", {shown(result.unit)}" if result.unit else ""
-            means = f"forecast{of}", f"mean outcome{of}", "mean", "mean squared error"
-            own = Unit(name, name or "units of the outcome", *means, (-math.inf, math.inf), 1.0, True)
+            words = f"mean outcome{of}", "observed", "mean", "mean squared error"
+            if result.functional != "mean":
+                words = f"implied value{of}", "implied", "value", "asymmetric squared error"
+            ends, heading = (-math.inf, math.inf), name or "units of the outcome"
+            own = Unit(name, heading, f"forecast{of}", *words, ends, 1.0, True)
         context.run(_UNIT.set, own)
         return context.run(write, *args, **kwargs)
 

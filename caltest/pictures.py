@@ -493,7 +493,7 @@ def errors(
         marks.append(Mark("text", "lab", 0.0, 1.0, (6, 13), "too high ▴"))
     if y.at(0.0) > 0.12:
         marks.append(Mark("text", "lab", 0.0, 0.0, (6, -5), "too low ▾"))
-    return Picture(marks, x, y, of_x, f"error (predicted − observed), {unit().heading}")
+    return Picture(marks, x, y, of_x, f"error (predicted − {unit().seen}), {unit().heading}")
 
 
 def _reach(parts: Sequence[Any]) -> list[float]:

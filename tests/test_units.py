@@ -84,11 +84,20 @@ def test_a_limit_says_which_end_of_outcomes_it_takes():
     rng = np.random.default_rng(0)
     forecast = rng.uniform(50.0, 150.0, 400)
     outcomes = forecast + rng.uniform(-20.0, 20.0, 400)
-    text = str(
-        audit := caltest.audit(caltest.predictive.Point(forecast, low=0), outcomes, materiality=9)
-    )
+    stated = caltest.predictive.Point(forecast, low=0.0)
+    audit = caltest.audit(stated, outcomes, materiality=9.0)
+    text = " ".join(str(audit).split())
     assert (audit.ends, audit.story.unsettled[0].place) == ((True, False), "ends")
-    assert "lies inside, but is not exact where forecasts are too low; without high" in " ".join(
-        text.split()
-    )
-    assert "number that an outcome can be (high)" in " ".join(text.split()) and "needs high" in text
+    assert "lies inside, but is not exact where forecasts are too low; without high" in text
+    assert "the largest number that an outcome can be (high)" in text
+    assert "needs high" in text
+
+
+@pytest.mark.slow
+def test_of_expectiles_a_value_is_implied(found):
+    stated = replace(found, functional="expectile:0.8")
+    text = str(stated) + report.to_html(stated) + report.to_markdown(stated)
+    assert "implied" in text
+    assert "forecast less error" in " ".join(text.split())
+    for word in ("mean outcome", "observed mean", "Observed<", "| Observed"):
+        assert word not in text

@@ -85,7 +85,8 @@ class Audit(Result):
         What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
     functional, unit
         What point forecasts state, "mean" or "expectile:0.7", and what a unit of the outcome is called,
-        "" if not named. Then ``predicted`` is the mean forecast, ``observed`` the mean outcome, and
+        "" if not named. Then ``predicted`` is the mean forecast, ``observed`` the mean outcome (of
+        expectiles, ``predicted`` less the mean of 2 |1{y ≤ x} − τ| (x − y), which is the error), and
         these, errors, intervals (infinite where an end is not known) and limits are in units of the
         outcome. None of all else: they are probabilities.
     ends

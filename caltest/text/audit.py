@@ -734,7 +734,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
         "predicted": [sizes.both(view)[0] for view in views],
-        "observed": [sizes.bracketed(sizes.both(view)[1], view) for view in views],
+        unit().seen: [sizes.bracketed(sizes.both(view)[1], view) for view in views],
         "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
@@ -755,7 +755,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     room = max(_FEWEST, width() - 2 - sum(widths.values()) - 2 * len(widths))
     names = [words.narrow_name(view, room, rows_alone=one) for view in views]
     longest = max(map(len, names))
-    what = f"(predicted − observed; negative: {ends_of(audit)[0]}), with intervals"
+    what = f"(predicted − {unit().seen}; negative: {ends_of(audit)[0]}), with intervals"
     lines = [f"Errors in {unit().heading} {what}"]
     for k, name in enumerate(["", *names]):
         cells = (f"{[head, *columns[head]][k]:>{w}}" for head, w in widths.items())

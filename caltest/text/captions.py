@@ -194,9 +194,13 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
         limit = f" Dashed: your limit, {shaded(audit)}." if shaded(audit) else ""
         return f"Dots: {several} of the predictions{wrong}. {bars}{boxes}{limit}"
     rare = kind == "rare" and not unit().of_outcomes
-    rate = "events observed per 1,000 rows" if rare else f"observed {unit().mean}"
-    text = f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted = observed."
-    return text if fit is None else f"{text} {_LINE}{_BAND if fit.low else ''}."
+    rate = "events observed per 1,000 rows" if rare else f"{unit().seen} {unit().mean}"
+    text = f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted ="
+    return (
+        f"{text} {unit().seen}."
+        if fit is None
+        else f"{text} {unit().seen}. {_LINE}{_BAND if fit.low else ''}."
+    )
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
@@ -212,8 +216,8 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
 def feature_note(audit: Audit) -> str:
     """Return what a picture along a feature shows."""
     return (
-        f"Dots: observed {unit().mean}; bars: intervals that allow for all {audit.n_slices:,} slices "
-        f"searched, {sizes.sure(audit)}. Dashed: predicted."
+        f"Dots: {unit().seen} {unit().mean}; bars: intervals that allow for all {audit.n_slices:,} "
+        f"slices searched, {sizes.sure(audit)}. Dashed: predicted."
     )
 
 
@@ -230,8 +234,8 @@ def cumulative_note(audit: Audit) -> str:
     sure = confidence_text(audit.confidence)
     of = "" if unit().of_outcomes else " events"
     return (
-        f"Predicted less observed{of}, added up from the lowest prediction to the highest. A rising "
-        f"line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
+        f"Predicted less {unit().seen}{of}, added up from the lowest prediction to the highest. A "
+        f"rising line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
     )
 
 
@@ -311,7 +315,7 @@ def diagrams_note(audit: Audit, pictures: int) -> str | None:
         text = f"Intervals: {_kind(audit)}, all correct together, {sizes.sure(audit)}."
         if curves := [view.isotonic.low for view in audit.views if view.isotonic]:
             text += f" {_LINE}{_BAND if any(curves) else ''}."
-        return f"Dots: observed mean in parts of the forecasts. {text}"
+        return f"Dots: {unit().seen} {unit().mean} in parts of the forecasts. {text}"
     return None if audit.n_classes else levels_note(audit, pictures)
 
 
@@ -409,4 +413,8 @@ def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:
     groups = (of.group for of in shown if isinstance(of, View) and of.group)
     made = dict.fromkeys(text for group in groups if (text := vocabulary.made_by(audit, group)))
     projected = any(of.projected for of in shown)
-    return " ".join([*made, *["In brackets: projected, as nobody was followed so long."] * projected])
+    told = [*made, *["In brackets: projected, as nobody was followed so long."] * projected]
+    if (level := (audit.functional or "").partition(":")[2]) and shown:
+        error = f"Error: mean of 2 |1{{outcome ≤ forecast}} − {level}| (forecast − outcome)"
+        told.append(f"{error}; implied: forecast less error.")
+    return " ".join(told)

@@ -95,7 +95,7 @@ def too(view: View, audit: Audit) -> str:
     if told_as_ratio(view, audit) and not view.projected:
         times_observed, digits = predicted / observed, 2 + unit().of_outcomes
         number = f"{times_observed:,.0f}" if times_observed >= 9.95 else f"{times_observed:.{digits}g}"
-        return f"{side}: about {number} times the observed {unit().mean}"
+        return f"{side}: about {number} times the {unit().seen} {unit().mean}"
     if view.projected:
         return f"at least {distances(view)[0]} percentage points {side}"
     return f"about {about_points(abs(predicted - observed))} {side}"
@@ -181,7 +181,7 @@ def means(of: Sized) -> str:
     if most - least < _ALIKE and least >= 0.1 and not unit().of_outcomes:
         predicted, observed = (percent(rate, 1) for rate in rates(of))
     ties = " (with ties)" if with_ties(of) else ""
-    return f"predicted {predicted}{ties}, {'projected' if of.projected else 'observed'} {observed}"
+    return f"predicted {predicted}{ties}, {'projected' if of.projected else unit().seen} {observed}"
 
 
 def with_ties(of: Sized) -> bool:
