@@ -582,7 +582,7 @@ def at_least(view: View | None, audit: Audit) -> str | None:
 
 def assumes(audit: Audit) -> str:
     """Return what the numbers rest on, in three short sentences."""
-    controls = CORRECTIONS.get(audit.correction, "")
+    controls = CORRECTIONS.get(audit.correction, "") if audit.n_resamples else ""
     return said("audit", "assumes", audit, controls, words.outcomes_called(audit))
 
 

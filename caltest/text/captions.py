@@ -196,11 +196,8 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     rare = kind == "rare" and not unit().of_outcomes
     rate = "events observed per 1,000 rows" if rare else f"{unit().seen} {unit().mean}"
     text = f"Dots: {rate} in each {one} of the predictions{wrong}. {bars} Dashed: predicted ="
-    return (
-        f"{text} {unit().seen}."
-        if fit is None
-        else f"{text} {unit().seen}. {_LINE}{_BAND if fit.low else ''}."
-    )
+    fitted = f" {_LINE}{_BAND if fit.low else ''}." if fit else ""
+    return f"{text} {unit().seen}.{fitted}"
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
@@ -235,7 +232,8 @@ def cumulative_note(audit: Audit) -> str:
     of = "" if unit().of_outcomes else " events"
     return (
         f"Predicted less {unit().seen}{of}, added up from the lowest prediction to the highest. A "
-        f"rising line: predictions too high there. Shaded: chance alone ({sure} for all checks together)."
+        f"rising line: predictions too high there. Shaded: chance alone ({sure} for all "
+        "checks together)."
     )
 
 
