@@ -381,8 +381,8 @@ def compare(
     not. The intervals are exact, for any number of rows: Clopper and Pearson's, for mean absolute
     errors those of every choice of signs. With weights or clusters they are Chernoff bounds, as in an
     audit. All of them are correct together. Differences between two models have paired t intervals,
-    over rows or clusters, which are about right; the difference of two mean errors of the same event
-    is known.
+    over rows or clusters, which are about right, those of one kind together; the difference of two
+    mean errors of the same event is known.
 
     *Numbers.* Errors in points are those of coverage, over tenths of the rows by the model's own
     predicted level (the median), or by the probability of "below:c" and "above:c". In place of log loss

@@ -138,6 +138,7 @@ class Point(Shaped):
             return self, self.outcomes(outcomes)
         law = Quantiles([self.tau], self.values[:, None])
         law.given, law.functional = self.given, self.functional
+        law.about = "median forecasts" if self.functional == MEDIAN else law.about
         return law.met(outcomes, weights)
 
     def level(self) -> Array:
@@ -174,9 +175,11 @@ class Point(Shaped):
             return ()
         rare = f"outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry a mean"
         seen = f"Answers suppose that {rare}, which no test can show"
-        if self.low is not None or self.high is not None:
-            seen += f"; that forecasts are too {'high' if self.high is not None else 'low'} is exact"
         do = "give the ends of outcomes, low and high, if there are any"
+        if self.low is not None or self.high is not None:
+            way, end = ("low", "high") if self.high is None else ("high", "low")
+            seen += f"; that forecasts are too {way} is exact"
+            do = f"give the other end of outcomes, {end}, too, if there is one"
         return (Premise("tails of outcomes", seen, do),)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.limits import BOTH
 from caltest.auditing.options import COVERAGE
 from caltest.auditing.result import Audit
-from caltest.auditing.story import ends_lacking, in_order, slices_of, tends
+from caltest.auditing.story import ends_lacking, finds_mean, in_order, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, Slice, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -630,6 +630,14 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
     return said("audit", "evidence_note", audit, words.outcomes_called(audit))
+
+
+def by_check(of: View | Part, audit: Audit) -> str:
+    """Return what a check found of a view whose interval shows no direction; "" if nothing."""
+    if not isinstance(of, View) or of.id not in audit.wrong_views:
+        return ""
+    mean = words.is_single(audit) and finds_mean(audit, of)
+    return "wrong by its own check" if mean else "wrong for some predictions"
 
 
 def finding(check: Check, audit: Audit) -> str:

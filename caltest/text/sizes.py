@@ -117,6 +117,8 @@ def interval(view: View | Part | Rest, audit: Audit) -> str:
     Of one side: how large it is at least, or, by the interval of its own, at most.
     """
     if (only := audit.limit.only) is None:
+        if math.isinf(view.low or 0.0) and math.isinf(view.high or 0.0):
+            return "the true error is not known"
         return f"{between(view.low or 0.0, view.high or 0.0, view.lens)} ({sure(audit)})"
     side = words.counted_way(only, view.lens)
     if view.proved:
