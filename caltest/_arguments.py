@@ -476,7 +476,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         for name, value in chain(zip(places, args, strict=False), kwargs.items()):
             if name in kinds and value is not defaults[name] and not (value is None and name in free):
                 found = kinds[name](name, value)
-                if isinstance(value, Real | Mapping):
+                if isinstance(value, Real | Mapping) or isinstance(found, bool):
                     numbers[name] = found
         if numbers:
             placed = (numbers.get(*each) for each in zip(places, args, strict=False))

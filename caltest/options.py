@@ -79,7 +79,7 @@ group COL…  A column of groups, for caltest audit; ignored here. Give it once 
 feature/features COL…  A column known before the outcome, in which errors are searched for where nobody
     has named the groups; once for each column.
 features PATTERN…  All other columns so called: 'x_*', or '*' with --columns; '!id' leaves one out.
-order COL  The column of times, by which rows are sorted.
+order COL  The column of times, for the statistics runs, decay and autocorrelation.
 weights COL  The column of weights.
 clusters COL  The column of clusters, such as patient: rows with the same entry may be dependent.
 blocks TEXT  Clusters are blocks of time, and --clusters names a column of dates or times: how long a

@@ -20,7 +20,7 @@ from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels, impossible_rows
 from caltest.data.features import READ_WHOLE, refuse_tolerance
 from caltest.data.premises import functions_of_outcome, premises_of
-from caltest.data.rows import Extent, described, in_time, without_zeros
+from caltest.data.rows import Extent, as_order, described, in_time, without_zeros
 from caltest.data.sample import whole_sample
 from caltest.exceptions import Argument, InputError
 from caltest.files.batches import Stored, scan_arrays
@@ -40,7 +40,7 @@ from caltest.statistics.order import EventsAfter, OfHits, OfOrder
 from caltest.tolerance import RoundedView, check_possible, claim, rounded_view, sided_answer
 
 
-@arguments()
+@arguments(order=as_order)
 def test(
     probs: object,
     labels: object = None,
@@ -144,7 +144,8 @@ def test(
         column of numbers or dates, (n,), by which rows are sorted, or True for rows as they stand.
         Rows are one series, in which each has a place of its own. The hypothesis is then that every
         forecast is right given *all* earlier outcomes and forecasts. Refused with other statistics,
-        weights or clusters. Default None: the order of rows says nothing.
+        weights or clusters. A table that is sorted anew draws other outcomes, as another ``rng`` does.
+        Default None, or False: the order of rows says nothing.
     logits
         Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
         of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.

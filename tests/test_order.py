@@ -1,5 +1,7 @@
 """The order of rows: hits that follow hits, and PITs that follow PITs, by hand; levels and power."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from support import binomial_limits, command
 
 import caltest
 from caltest import InputError
-from caltest.predictive import Distribution, Normal, Quantiles
+from caltest.predictive import Distribution, Normal, Point, Quantiles
 
 T = 250
 DAYS = pd.date_range("2023-01-30", periods=T)
@@ -63,6 +65,14 @@ def test_a_column_sorts_the_rows(column):
         tried(AT_RISK, pd.Series(RETURNS), order=pd.Series(column[places], index=places))
 
 
+def test_a_column_ranks_as_it_is():
+    autumn = pd.date_range("2024-10-27", periods=T, freq="h", tz="Europe/Berlin")
+    whole, expected = 10**17 + np.arange(T), tried(AT_RISK, RETURNS).statistic
+    for column in (whole, whole.tolist(), whole.astype("M8[ns]"), [x.to_pydatetime() for x in autumn]):
+        assert tried(AT_RISK, RETURNS, order=column, n_resamples=9).statistic == expected
+    assert tried(AT_RISK, RETURNS, order=np.True_, n_resamples=9).statistic == expected
+
+
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_an_outcome_that_equals_the_outermost_quantile_is_no_hit(sign):
     values = np.sort(sign * np.array([-2.3, 0.0]))
@@ -79,10 +89,12 @@ WRONG = {
     "none are drawn; give null='normal'": {"null": "monte_carlo"},
     "of one chance, and these vary; use 'runs'": {"statistic": "decay"},
     "order is what 'runs', 'decay' and 'autocorrelation' look at": {"statistic": "ecd"},
-    "looks at the order of rows; give caltest.test an order": {"order": None},
+    "looks at the order of rows; give caltest.test an order": {"order": False},
+    "every row, and row 1 .* is inf": {"order": [0, np.inf, *range(2, T)]},
+    "^order has 3 entries": {"order": [1, 2, 3]},
     "order is the same in row 0 .* and another": {"order": [0, 0, *range(1, T - 1)]},
-    "with a number or a date": {"order": ["May", *range(1, T)]},
-    "neither clusters, weights nor censored times": {"clusters": np.arange(T) // 5},
+    "and row 0 .* is 'May'": {"order": ["May", *range(1, T)]},
+    "clusters, weights or censored times": {"clusters": np.arange(T) // 5},
 }
 
 
@@ -152,6 +164,16 @@ def test_every_group_is_a_series():
     assert found.headline.startswith(said)
     assert "order=order" in found.call
     assert "every forecast is right given all earlier outcomes" in " ".join(found.summary().split())
+
+
+def test_an_audit_says_which_rows_share_a_place():
+    how = {"order": [2, *range(1, T)], "n_resamples": 99, "rng": 0}
+    skipped = caltest.audit(AT_RISK, RETURNS, groups={"desk": np.arange(T) % 2}, **how).skipped
+    (tie,) = {each.reason for each in skipped if "order" in each.what}
+    assert tie == "order is the same in row 0 (counting from 0) and another"
+    for law, said in ((AT_RISK, f"as {re.escape(tie)}"), (Point(np.zeros(T)), "with no means, sets")):
+        with pytest.raises(InputError, match=said):
+            caltest.audit(law, RETURNS, **how)
 
 
 @pytest.mark.slow

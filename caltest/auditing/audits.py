@@ -34,7 +34,7 @@ from caltest.data import Sample
 from caltest.data.diagnose import advice_on_zeros, impossible_labels
 from caltest.data.features import refuse_tolerance
 from caltest.data.premises import premises_of
-from caltest.data.rows import described, in_time, without_zeros
+from caltest.data.rows import as_order, described, in_time, without_zeros
 from caltest.data.sample import named_sample, sample_of_law
 from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Covered, Point, Pools, Predictive, Survival
@@ -57,7 +57,7 @@ def _name(name: str, value: object) -> str:
     raise InputError(argument=name, found=quoted(value), do=f"give its name, such as {example!r}")
 
 
-@arguments(event=_name, time_unit=_name, unit=_name)
+@arguments(event=_name, time_unit=_name, unit=_name, order=as_order)
 def audit(
     probs: object,
     labels: object,
@@ -448,8 +448,8 @@ def audit(
     examined = {look.scope.asked for look in plan.looks}
     checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
     if options.limit and any(each.order and AS_MANY not in each.order for each in checks):
-        do = f"give {Argument('clusters')}, such as weeks, instead of {Argument('order')}"
         seen = "Rows depend on earlier ones, so that intervals are too short"
+        do = f"give {Argument('clusters')}, such as weeks, instead of {Argument('order')}"
         doubts += (Premise("independent rows", seen, do, withholds=True),)
     audited = Audit(
         pvalue=p,

@@ -42,7 +42,7 @@ OF_VECTORS = (find_statistic("energy"),)
 
 #: Of the order of rows by default, where that is given and they are exact.
 _OF_ORDER = tuple(map(find_statistic, ("runs", "decay", "autocorrelation")))
-_NOT_IN_TIME = "chances vary, distributions have atoms, or rows share places"
+_NOT_IN_TIME = "chances vary, or distributions have atoms"
 
 #: Of numbers the events whose errors are searched for by features, beside the whole distribution.
 _SEARCHED = (DISTRIBUTION, "quantile:0.5", "interval:0.8")
@@ -289,12 +289,17 @@ def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
         raise InputError(f"{where}, {str(error)[:1].lower()}{str(error)[1:]}") from error
 
 
-def in_time(look: Look) -> tuple[Statistic, ...]:
-    """Return the statistics of the order of rows that are exact for a look."""
+def in_time(look: Look) -> tuple[tuple[Statistic, ...], str]:
+    """Return the statistics of the order of rows that are exact for a look, or why there are none."""
     rows = look.view().rows
+    try:
+        OfOrder.in_time(rows)
+    except InputError as tie:
+        return (), str(tie).partition(";")[0]
     fits = [x for x in _OF_ORDER if isinstance(rows.law, x.laws) and len(rows.law.sides) > 1]
     forms = [(x, attempt(partial(form_of, look, x, rows))) for x in fits]
-    return tuple(x for x, form in forms if form is not None and not isinstance(form, EventsAfter))
+    own = tuple(x for x, form in forms if form is not None and not isinstance(form, EventsAfter))
+    return own, "" if own else _NOT_IN_TIME
 
 
 # ------------------------------------------------------------------ plan
@@ -357,9 +362,8 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         return [look for look in looks if look.expected >= FEWEST_EVENTS]
 
     def fitting(look: Look) -> tuple[Statistic, ...]:
-        scope = look.scope
+        scope, where = look.scope, f" in {look.group.words}" if look.group else ""
         if look.n_rows < min(max(options.min_rows, 2), whole.n_samples):
-            where = f" in {look.group.words}" if look.group else ""
             skip(f"the lens {scope.label!r}{where}", f"only {counted(look.n_rows, 'row')} state it")
             return ()
         if options.tolerance is not None and not scope.event:
@@ -376,9 +380,10 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         columns = () if look.group is None else (each.column for each in look.group.conditions)
         own_series = default and options.tolerance is None and derived.isdisjoint(columns)
         if whole.order is not None and own_series:
-            statistics += (own := in_time(look))
-            if scope.event and not own and look.group is None:
-                skip(f"the order of rows through the lens {scope.label!r}", _NOT_IN_TIME)
+            own, why = in_time(look)
+            statistics += own
+            if why.startswith("order is") or (why and scope.event and look.group is None):
+                skip(f"the order of rows through the lens {scope.label!r}{where}", why)
         if look in searched:
             statistics += tuple(x for x in scope.of_features(options) if x.name not in names)
         if not statistics:
@@ -479,7 +484,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         raise InputError(f"there is nothing to test: {reasons}.")
     if whole.order is not None and not any(isinstance(x, OfOrder) for y in found.values() for x in y):
         do = f"leave it out, or take {Argument('caltest.test')} and 'runs', for chances that vary"
-        raise InputError(f"{Argument('order')} is of no use here, as {_NOT_IN_TIME}; {do}.")
+        why = next((x.reason for x in skipped if x.reason.startswith("order is")), _NOT_IN_TIME)
+        why = why if options.tolerance is None else "it does not go with a tolerance or rounding"
+        raise InputError(f"{Argument('order')} is of no use here, as {why}; {do}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
     # Of censored times what is completed comes first.

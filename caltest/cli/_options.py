@@ -333,14 +333,14 @@ class Input:
             wanted = "a column and its value, as in target=rain"
             more["where"] = _pairs(self["where"], "--where", "column", wanted, of=str)
         label = self["label"] if self["time"] is None else self["time"]
-        columns, groups = self.stated, (*(self["group"] or ()), *filter(None, [self["order"]]))
+        own, columns = (*(self["group"] or ()), *filter(None, [self["order"]])), self.stated
         if (scale := self["scale"]) is not None:
             words, wanted = column_names(scale), "100 for percent, or words, as in low=0.3,high=0.9"
             more["scale"] = attempt(partial(float, scale)) or _pairs(words, "--scale", "word", wanted)
         more |= {"logits": bool(self["logits"]), "skip_missing": bool(self["skip-missing"])}
         if features := (*(self["feature"] or ()), *(self["features"] or ())):
             more["features"] = features
-        return getattr(reading, how)(file, label, columns=columns, groups=groups, **more)
+        return getattr(reading, how)(file, label, columns=columns, groups=[*dict.fromkeys(own)], **more)
 
 
 # ------------------------------------------------------------------ commands

@@ -381,7 +381,8 @@ def columns_of(
         alone = columns[0][1] is given
         found[name] = entries = read(column, what if alone else f"column {quoted(name)}")
         if len(entries) != n_rows:
-            told = f"column {quoted(name)} of {what} has {len(entries)} entries for {n_rows} rows"
+            told = what if alone and only == what else f"column {quoted(name)} of {what}"
+            told += f" has {len(entries)} entries for {n_rows} rows"
             raise InputError(f"{told} of probs; give one for every row.")
     return found
 

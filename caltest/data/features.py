@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 import narwhals as nw
 import numpy as np
@@ -14,9 +15,9 @@ from caltest._numbers import shortest_between
 from caltest._sums import Places
 from caltest._visible import as_text, attempt, quoted, shown_column
 from caltest.data.containers import cells_of, columns_of, entries_of, is_framed, listed, native_of
-from caltest.exceptions import Argument, InputError, Row
+from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.laws.base import as_stated
-from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of
+from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of, spelled
 
 #: What to do where rows are read a block at a time.
 READ_WHOLE = "read the file whole, by caltest.files.read"
@@ -150,6 +151,44 @@ def read_features(
     if same := [each.name for each in found.columns if not each.varies]:
         notes.append(f"Left out of features, as all rows have one value: {listed(same)}.")
     return Features(kept, tuple(notes))
+
+
+def read_order(order: Any, n_rows: int, counting: Places | None, **beside: object) -> Places:
+    """Return the place of every row that counts among the numbers, or instants, of one column.
+
+    They are compared as they are written, whole numbers of any size and nanoseconds too. What the
+    arguments are is said of :func:`read_features`.
+
+    Raises
+    ------
+    InputError
+        If it is not one column with a number or a date in every row that counts.
+    """
+    found = columns_of(_by_name(order), "order", "order", n_rows, _entries, beside)
+    rows, cells = np.arange(n_rows) if counting is None else counting, next(iter(found.values()))
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iufM":
+        keys = cells[rows]
+        bad = ~np.isfinite(keys)
+    else:
+        keys = np.array([_moment(cells[row]) for row in rows], object)
+        dated = isinstance(keys[0], datetime)
+        bad = np.array([key is None or isinstance(key, datetime) != dated for key in keys])
+    but: Any = f", and has {len(found)} columns" if len(found) > 1 else ""
+    for row in rows[bad][:1].tolist():
+        but = but or Phrase(", and {row} is {found}", {"row": Row(row), "found": quoted(cells[row])})
+    if but:
+        text = "{order} needs one column, with a number or a date (2024-01-31) in every row{but}; {do}."
+        raise InputError(text, order=Argument("order"), but=but, do="write these, or sort the rows")
+    return np.unique(keys, return_inverse=True)[1]
+
+
+def _moment(cell: Any) -> datetime | float | None:
+    """Return a date, or a number, whole ones of any size; None if it is neither."""
+    text = spelled(cell) or ""
+    if (moment := moment_of(text)) is not None:
+        return cast("datetime", moment.item())
+    number = int(text) if text.removeprefix("-").isdecimal() else _number(cell)
+    return number if abs(number) < np.inf else None
 
 
 def _by_name(given: Any) -> Any:

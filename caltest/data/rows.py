@@ -16,9 +16,9 @@ from caltest._numbers import counted
 from caltest._sums import Places, blocks
 from caltest._visible import quoted
 from caltest.data.containers import cells_of, read_table, shape_of
-from caltest.data.features import Features, read_features
+from caltest.data.features import Features, read_features, read_order
 from caltest.exceptions import Argument, InputError, Premise
-from caltest.laws import Classes, Law
+from caltest.laws import Classes, Covered, Law, Point
 from caltest.laws.classes import Array, Outcomes, read_only
 from caltest.laws.sets import refuse_sets
 from caltest.spelling import Spelled, column_of, is_number, moment_of
@@ -573,17 +573,18 @@ def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
     InputError
         If these are not n numbers or dates, or rows are such that their order cannot be looked at.
     """
-    if order is not None and not (rows.clusters is None and rows.are_alike and rows.law.seen is None):
-        text = "{order} goes with neither clusters, weights nor censored times; leave one of them out."
+    mixed = isinstance(rows.law, Point | Covered) or not (rows.clusters is None and rows.are_alike)
+    if order is not None and (mixed or rows.law.seen is not None):
+        text = "{order} goes with no means, sets, clusters, weights or censored times; leave one out."
         raise InputError(text, order=Argument("order"))
     if order is None or order is True:
         return replace(rows, order=np.arange(rows.n_samples)) if order else rows
-    found = read_features(order, n_rows, rows.places, "order", **beside).columns
-    values = found[0].values
-    if len(found) > 1 or found[0].levels or np.isnan(values).any():
-        text = "{order} needs one column, with a number or a date (2024-01-31) in every row; {do}."
-        raise InputError(text, order=Argument("order"), do="write these, or sort the rows")
-    return replace(rows, order=np.unique(values, return_inverse=True)[1])
+    return replace(rows, order=read_order(order, n_rows, rows.places, **beside))
+
+
+def as_order(name: str, value: object) -> object:
+    """Return True, of numpy too, None for False, and a column as it is."""
+    return (bool(value) or None) if isinstance(value, bool | np.bool_) else value
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
