@@ -55,11 +55,10 @@ def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
         own, context = Unit(), copy_context()
         if hasattr(result, "unit") and result.functional is not None:
             name, of = shown(result.unit), f", {shown(result.unit)}" if result.unit else ""
-            words = f"mean outcome{of}", "observed", "mean", "mean squared error"
+            words = f"forecast{of}", f"mean outcome{of}", "observed", "mean", "mean squared error"
             if result.functional != "mean":
-                words = f"implied value{of}", "implied", "value", "asymmetric squared error"
-            ends, heading = (-math.inf, math.inf), name or "units of the outcome"
-            own = Unit(name, heading, f"forecast{of}", *words, ends, 1.0, True)
+                words = words[0], f"implied value{of}", "implied", "value", "asymmetric squared error"
+            own = Unit(name, name or "units of the outcome", *words, (-math.inf, math.inf), 1.0, True)
         context.run(_UNIT.set, own)
         return context.run(write, *args, **kwargs)
 

@@ -285,7 +285,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
             predicted=texts[0],
             observed=bracketed(texts[1], of),
             bad=marked.side is not None,
-            found=words.by_check(of, audit) if marked.side is None else "",
+            found=marked.side is None and of.id in audit.wrong_views,
             pointless=f"limit not meaningful (rate {texts[0]})" * (marked.place == "pointless"),
             above=capital(short_name(of)) if of is first_group and numbers else None,
             bar=(low, value, high),

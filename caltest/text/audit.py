@@ -27,7 +27,7 @@ from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.limits import BOTH
 from caltest.auditing.options import COVERAGE
 from caltest.auditing.result import Audit
-from caltest.auditing.story import ends_lacking, finds_mean, in_order, slices_of, tends
+from caltest.auditing.story import ends_lacking, in_order, slices_of, tends
 from caltest.auditing.views import Check, Part, Rest, Slice, View
 from caltest.exceptions import Argument
 from caltest.lenses import within
@@ -194,10 +194,6 @@ _HEADLINES: Mapping[str, Callable[[Audit, Finding], str]] = {
 }
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
 def _is(who: str) -> str:
     several = "distributions", "correlations", "joint", "probabilities"
     return "are" if who.startswith(tuple(f"the predicted {each}" for each in several)) else "is"
@@ -226,17 +222,16 @@ def _undecided(audit: Audit) -> str:
         rows = f"{sizes.about(audit.rows_needed)} {words.rows_called(audit)}s"
         every = "all averages" if len(audit.views) > 1 else "the average"
         takes = f"No error was found. To show {every} to be {inside(audit)} takes {rows}"
-        return f"{takes}; there {_are(audit.n_samples)} {audit.n_samples:,}."
+        return f"{takes}; there {'are' if audit.n_samples > 1 else 'is'} {audit.n_samples:,}."
     if not texts and audit.limit.only and not any(audit.limit[:3]) and by_place["never"]:
         largest = max(by_place["never"], key=lambda each: sizes.own_most(each, audit))
         of = f"; the largest that is possible is of {sizes.whole_name(largest, audit)}"
         of *= len(audit.views) > 1
         return f"No error that matters was found{of}: {sizes.interval(largest, audit)}."
     few = "rows" if audit.clusters is None else "independent clusters"
-    ends = "the ends" if len(ends_lacking(audit)) > 1 else "an end"
     for place, why in _WHY.items():
         if which := by_place[place]:
-            texts.append(why.format(_counted(which, audit), few=few, ends=ends))
+            texts.append(why.format(_counted(which, audit), few=few))
     why = ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
     return f"No error was found, but {why}."
 
@@ -245,7 +240,7 @@ _WHY = {
     "follow-up": "too short a follow-up for {}",
     "few": "too few {few} for {}",
     "never": "no number of rows would settle {}",
-    "ends": "{ends} of outcomes must be known to settle {}",
+    "ends": "ends of outcomes must be known to settle {}",
     "estimated": "the error of {} may be beyond your limit",
     "close": "the error of {} is close to your limit",
 }
@@ -289,7 +284,7 @@ def unsettled(audit: Audit) -> list[str]:
         would = "and no number of rows like these would show it"
         if not never:
             would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
-        there = f"There {_are(first.rows)} {counted(first.rows, 'row')}"
+        there = f"There {'are' if first.rows > 1 else 'is'} {counted(first.rows, 'row')}"
         why = f"an error of {sizes.farthest(first, audit)} is possible. {there}, {would}"
         if first in by_place["ends"]:
             why = _without_ends(first, audit)
@@ -306,8 +301,7 @@ def unsettled(audit: Audit) -> list[str]:
 
 def _without_ends(of: View | Rest, audit: Audit) -> str:
     """Say that an end of outcomes is not known on whose side errors are not shown to be small."""
-    ways = {"low": words.WRONG["over"], "high": words.WRONG["under"]}
-    open_ = " or ".join(ways[end] for end in ends_lacking(audit))
+    open_ = " or ".join({"low": "too high", "high": "too low"}[end] for end in ends_lacking(audit))
     seen = f"its interval lies inside, but is not exact where forecasts are {open_}"
     if audit.limit.place(of.predicted or 0.0, of.own_low or 0.0, of.own_high or 0.0) != "inside":
         seen = f"an error of {sizes.farthest(of, audit)} is possible"
@@ -630,14 +624,6 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
 def evidence_note(audit: Audit) -> str:
     """Return what the p-values are made of."""
     return said("audit", "evidence_note", audit, words.outcomes_called(audit))
-
-
-def by_check(of: View | Part, audit: Audit) -> str:
-    """Return what a check found of a view whose interval shows no direction; "" if nothing."""
-    if not isinstance(of, View) or of.id not in audit.wrong_views:
-        return ""
-    mean = words.is_single(audit) and finds_mean(audit, of)
-    return "wrong by its own check" if mean else "wrong for some predictions"
 
 
 def finding(check: Check, audit: Audit) -> str:

@@ -387,9 +387,8 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
         f"Thin bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}; thick: "
         f"each alone, {sizes.own_sure(audit)}."
     )
-    if audit.limit:
-        inside = f"thick bar inside{vocabulary.only_with(audit)}"
-        text += f" Beyond your limit: thin bar outside it; within: {inside}."
+    inside = f"thick bar inside{vocabulary.only_with(audit)}"
+    text += f" Beyond your limit: thin bar outside it; within: {inside}." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):
         text += f" Slices: thin bars alone, which allow for all {audit.n_slices:,} that were searched."
     text = f"{text} {members_note(audit)}".strip()

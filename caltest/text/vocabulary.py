@@ -167,8 +167,7 @@ def ends_wanted(audit: Audit) -> str:
 
 def only_with(audit: Audit) -> str:
     """Return what an interval inside the limit takes to be "within", as the end of a clause."""
-    ends = ends_wanted(audit)
-    return f", but only with {ends} given" if ends else ""
+    return f", but only with {ends} given" if (ends := ends_wanted(audit)) else ""
 
 
 def other_way(audit: Audit | AuditPlan) -> str:
