@@ -167,8 +167,7 @@ def read_order(order: Any, n_rows: int, counting: Places | None, **beside: objec
     found = columns_of(_by_name(order), "order", "order", n_rows, _entries, beside)
     rows, cells = np.arange(n_rows) if counting is None else counting, next(iter(found.values()))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iufM":
-        keys = cells[rows]
-        bad = ~np.isfinite(keys)
+        keys, bad = cells[rows], ~np.isfinite(cells[rows])
     else:
         keys = np.array([_moment(cells[row]) for row in rows], object)
         dated = isinstance(keys[0], datetime)
