@@ -205,7 +205,7 @@ def rate_of(whole: Sample) -> float:
 
 
 def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
-    """Leave out what few rows carry, of which without ends nothing is known.
+    """Leave out what few rows carry, about which nothing can be stated without ends.
 
     That is judged by all rows: a group in which what is rare did not occur tells nothing of it.
 
