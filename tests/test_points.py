@@ -225,3 +225,15 @@ def test_of_expectiles_forecasts_and_their_errors_are_shown():
     view = caltest.audit(Point(x, "expectile:0.8", low=0, high=100), y, rng=0).views[0]
     assert view.predicted == pytest.approx(x.mean())
     assert view.error == pytest.approx(np.mean(2 * np.abs((y <= x) - 0.8) * (x - y)))
+
+
+def test_slices_of_amounts_that_are_too_low_are_found_by_bets():
+    rng = np.random.default_rng(0)
+    rate, area = rng.uniform(0.1, 0.4, 2000), rng.choice(["city", "town"], 2000)
+    y = rng.poisson(rate * np.where((area == "city") & (rate > 0.3), 2.0, 1.0))
+    found = caltest.audit(Point(rate, low=0), y, features={"area": area, "rate": rate}, rng=0)
+    assert "area = city" in found.slices[0].rule
+    assert found.slices[0].adjusted_pvalue < 0.001
+    assert not caltest.audit(
+        Point(rate, low=0), rng.poisson(rate), features={"area": area}, rng=0
+    ).rejected

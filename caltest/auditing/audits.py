@@ -400,7 +400,7 @@ def audit(
         trial = Trial(whole.rows, whole.labels, options.n_resamples, options.seed, options.workers)
         if of_points:
             trial = replace(trial, rows=points.as_clusters(whole.rows))
-            found = points.answers_of_points(plan.hypotheses, rests, whole, options, rate)
+            found, logs = points.answers_of_points(plan.hypotheses, rests, whole, options, rate)
             resolutions = np.zeros(len(found.values))
         elif censored:
             n_slices = slices.count_of(scans)
@@ -427,11 +427,13 @@ def audit(
         views, left, in_all = sizes.with_rows_needed(views, left, rests, whole.labels)
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
         unclaimed, small = _unclaimed(whole, apart, options, sizes) if apart else ((), ())
-        listed = []
-        if scans and of_points and law.bounded:
-            listed = points.named(scans, found, whole, level)
-        elif scans:
-            listed = slices.named(scans, plan, trial, found, (sides, resolutions), options)
+        bets = [each for each in scans if of_points and not np.isnan(logs[each.place])]
+        listed = points.named(bets, logs, whole, level)
+        if by_draws := [each for each in scans if each not in bets]:
+            drawn = slices.named(by_draws, plan, trial, found, (sides, resolutions), options)
+            share = 2.0 if of_points and points.bet_on(law) else 1.0  # of the level, with bets
+            drawn = [each._replace(adjusted=share * each.adjusted) for each in drawn]
+            listed += [each for each in drawn if each.adjusted <= level]
         by_slice, every_slice, by_feature = slices.slices_of(listed, sizes, whole.labels)
     by_evidence = np.lexsort((-found.evidence, found.pvalues, found.adjusted)).tolist()
     in_order = ((h, plan.hypotheses[h]) for h in by_evidence if h < len(plan.hypotheses))

@@ -181,9 +181,11 @@ class Scope:
         """
         kind, fewest = within(self.label)[1], max(options.min_rows, 2)
         if self.of_points and self.whole.features is not None:
-            scan = FeatureScan(fewest, options.limit.only or "both")
-            apart = self.whole.law.bounded and self.whole.clusters is not None  # type: ignore[attr-defined]
-            return () if apart else (scan,)
+            law: Any = self.whole.law
+            apart = law.bounded and self.whole.clusters is not None
+            one = (law.low is None) != (law.high is None)  # whose side is looked at by bets
+            sides = options.limit.sides if one else (options.limit.only or "both",)
+            return () if apart else tuple(FeatureScan(fewest, side) for side in sides)
         stated = kind in _SEARCHED or kind.startswith("until:")
         if self.whole.features is None or self.censored or not (self.whole.n_classes or stated):
             return ()

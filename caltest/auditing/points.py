@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtrit
 from caltest._sums import Array, Mask
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
 from caltest.auditing.estimates import Folds, Kind, Mend
-from caltest.auditing.limits import Limit
+from caltest.auditing.limits import BOTH, Limit
 from caltest.auditing.options import Options
 from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Sizes, binned_error
@@ -30,11 +30,13 @@ from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
 from caltest.exceptions import InputError
+from caltest.forms import Side
 from caltest.forms.features import ScanForm
 from caltest.nulls.times import FEWEST_ROWS, carrying
 from caltest.pvalues import Alternative
 from caltest.resampling import draws_of_signs, signed_columns, table
 from caltest.statistics import FeatureScan
+from caltest.statistics.features import SIDES
 from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
 
 _POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
@@ -231,9 +233,10 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
     why = {look: f"{count[look]:.0f} rows in effect carry its errors" for look in left}
     skipped = {Skipped(x.group.words, x.n_rows, why[x]): [x] for x in left}  # type: ignore[union-attr]
     # Slices of as many rows: they are found by signs.
+    bets = bet_on(law) if whole.rows.clusters is None else ()
     fewest, hypotheses = math.ceil(FEWEST_ROWS / rate), list[Hypothesis]()
     for look, each in plan.hypotheses:
-        if isinstance(each, FeatureScan) and each.min_rows < fewest:
+        if isinstance(each, FeatureScan) and each.min_rows < fewest and each.side not in bets:
             each = replace(each, min_rows=fewest)
             try:
                 each.given(look.view().rows)
@@ -268,14 +271,23 @@ def _pvalues(logs: Array) -> Array:
     return np.asarray(np.exp(-logs.clip(min=0.0)))
 
 
+def bet_on(law: Any) -> tuple[Side, ...]:
+    """Return which errors bets can show: those on the sides where outcomes have ends."""
+    ends = {"under": law.low, "over": law.high}
+    return tuple(side for side in BOTH if ends[side] is not None)
+
+
 def answers_of_points(
     hypotheses: Sequence[Hypothesis],
     rests: Sequence[Subtraction],
     whole: Sample,
     options: Options,
     rate: float,
-) -> Answers:
-    """Return p-values of all views, and of what groups leave, each alone and jointly."""
+) -> tuple[Answers, Array]:
+    """Return p-values of all views, and of what groups leave, each alone and jointly.
+
+    And the evidence of bets, as logarithms, by which slices are named; NaN where there is none.
+    """
     every = [*hypotheses, *((each.remaining, BIAS) for each in rests)]
     law: Any = whole.rows.law
     columns = columns_of_looks(every, options.seed)
@@ -284,66 +296,70 @@ def answers_of_points(
         (x.form, whole.labels[look.where], codes[look.where])
         for x, (look, _) in zip(columns, every, strict=True)
     ]
+    values = np.array([form.value(outcomes) for form, outcomes, _ in own])
+    logs = np.array([_wealth(*each) for each in own])
+    bets, exact = np.flatnonzero(~np.isnan(logs)), np.ones((2, len(logs)))
+    least = logs.copy()  # a set of other checks may hold any slices
+    for k in bets:
+        if isinstance(own[k][0], ScanForm):
+            least[k] = slice_wealths(*own[k][:2]).min()
+    if len(bets):
+        exact[:, bets] = _pvalues(logs[bets]), _pvalues(closed(logs[bets], least[bets]))
+    ps, joint = exact[0], exact.max(axis=0)
+    alone = tuple((p, p) for p in ps.tolist())
+    found = Answers(values, ps, alone, joint, None, -np.log(ps), None)
     if law.bounded:
-        logs = np.array(
-            [evidence_of(form, outcomes, Clusters.of(at, form.weights)) for form, outcomes, at in own]
-        )
-        scans = [(k, *each[:2]) for k, each in enumerate(own) if isinstance(each[0], ScanForm)]
-        least = logs.copy()  # a set of other checks may hold any slices
-        for k, form, outcomes in scans:
-            least[k] = slice_wealths(form, outcomes).min()
-        values = [form.value(outcomes) for form, outcomes, _ in own]
-        return _exact(np.array(values), logs, least)
+        return found._replace(evidence=np.where(np.isnan(logs), 0.0, logs)), logs
     signed = signed_columns(columns, whole.labels, codes, whole.rows.weights)
     drawn = table(
         signed, draws_of_signs(int(codes.max()) + 1, options.n_resamples, options.seed), options.workers
     )
-    signs = even(whole)
-    one, known = signs or law.low is law.high is None, "less" if law.high is None else "greater"
-    sides: list[Alternative] = [each.alternatives[0] for _, each in every]
-    if not one:
-        other: Alternative = "greater" if known == "less" else "less"
-        sides = [other if each == BIAS else side for side, (_, each) in zip(sides, every, strict=True)]
-    resolutions = np.array([column.form.resolution for column in signed])
-    found = answers(drawn, resolutions, sides, options.correction, options.alpha)
-    most = [min(carrying(*each), rate * len(np.unique(each[2]))) for each in own]
-    few = np.array([not signs and (options.guaranteed or each < FEWEST_ROWS) for each in most])
-    ps, together = (np.where(few, 1.0, each) for each in (found.pvalues, found.adjusted))
-    found = found._replace(pvalues=ps, adjusted=together)
-    if one:
-        return found
-    # Bets on the side of the end, and signs on all others, have half of the level each.
-    wealths = [
-        form.wealths(y, Clusters.of(at, form.weights))
-        if isinstance(form, ErrorForm) and each == BIAS
-        else (-np.inf, -np.inf)
-        for (form, y, at), (_, each) in zip(own, every, strict=True)
+    other: Alternative = "less" if law.low is None else "greater"
+    one = len(bets) > 0 and not even(whole)
+    sides: list[Alternative] = [
+        other if one and each == BIAS else each.alternatives[0] for _, each in every
     ]
-    logs = np.array(wealths)[:, int(known == "less")].clip(-_LARGEST, _LARGEST)
-    exact = _exact(found.values, logs)
-    p, joint = np.minimum(ps, exact.pvalues), np.minimum(together, exact.adjusted)
-    p, joint = (np.minimum(2.0 * each, 1.0) for each in (p, joint))
-    ends = tuple((each, each) for each in p.tolist())
-    return found._replace(
-        pvalues=p, intervals=ends, adjusted=np.maximum(joint, p), evidence=-np.log(p), largest=None
-    )
+    resolutions = np.array([column.form.resolution for column in signed])
+    by_signs = answers(drawn, resolutions, sides, options.correction, options.alpha)
+    most = [min(carrying(*each), rate * len(np.unique(each[2]))) for each in own]
+    few = np.array([not even(whole) and (options.guaranteed or each < FEWEST_ROWS) for each in most])
+    few |= one & ~np.isnan(logs) & np.array([each != BIAS for _, each in every])  # scans by bets
+    p, together = (np.where(few, 1.0, each) for each in (by_signs.pvalues, by_signs.adjusted))
+    by_signs = by_signs._replace(pvalues=p, adjusted=together)
+    if not one:
+        return by_signs, logs
+    # Bets on the side of the end, and signs on all others, have half of the level each.
+    p, joint = (np.minimum(2.0 * np.minimum(*x), 1.0) for x in ((p, ps), (together, joint)))
+    alone = tuple((each, each) for each in p.tolist())
+    facts: Any = {"pvalues": p, "intervals": alone, "adjusted": np.maximum(joint, p)}
+    return by_signs._replace(**facts, evidence=-np.log(p), largest=None), logs
 
 
-def _exact(values: Array, logs: Array, others: Array | None = None) -> Answers:
-    """Return the answers of bets."""
-    ps, joint = _pvalues(logs), _pvalues(closed(logs, others))
-    alone = tuple((p, p) for p in ps.tolist())
-    return Answers(values, ps, alone, np.maximum(joint, ps), None, logs, None)
+def _wealth(form: Any, outcomes: Array, codes: Any) -> float:
+    """Return the evidence of bets on the sides that have ends; NaN where there is none."""
+    law, clusters = form.law, Clusters.of(codes, form.weights)
+    if isinstance(form, ScanForm):
+        known = [SIDES[side] for side in bet_on(law)]
+        possible = clusters.count == len(codes) and (law.bounded or form.side in known)
+        return evidence_of(form, outcomes, clusters) if possible else math.nan
+    if law.bounded and isinstance(form, ErrorForm):
+        return evidence_of(form, outcomes, clusters)
+    if not bet_on(law) or not isinstance(form, ErrorForm) or form.kind != "mean":
+        return math.nan
+    return max(form.wealths(outcomes, clusters))  # −∞ of the other side
 
 
-def named(scans: Sequence[Search], found: Answers, whole: Sample, alpha: float) -> list[Named]:
-    """Name slices by bets: a set of slices counts as one among all other checks."""
-    listed = list[Named]()
+def named(scans: Sequence[Search], logs: Array, whole: Sample, alpha: float) -> list[Named]:
+    """Name slices by bets: a set of slices counts as one among all other checks by bets."""
+    listed, law = list[Named](), cast("Any", whole.rows.law)
     for scan in scans:
-        logs, form = slice_wealths(scan.form, whole.labels), scan.form
-        adjusted = _pvalues(closed(closed(logs), np.delete(found.evidence, scan.place)))
+        form, others = scan.form, np.delete(logs, scan.place)
+        own = slice_wealths(form, whole.labels)
+        adjusted = (1.0 if law.bounded else 2.0) * _pvalues(
+            closed(closed(own), others[~np.isnan(others)])
+        )
         errors = form.cells.sums((form.weights * form.law.errors(whole.labels))[None])[0]
-        roots = -np.sign(errors) * np.sqrt(2.0 * logs.clip(min=0.0))
+        roots = -np.sign(errors) * np.sqrt(2.0 * own.clip(min=0.0))
         those = np.flatnonzero(adjusted <= alpha).tolist()
         listed += [Named(scan, k, float(roots[k]), float(adjusted[k])) for k in those]
     return sorted(listed, key=lambda each: -abs(each.root))[:_MOST_NAMED]

@@ -82,7 +82,8 @@ def searches(plan: Plan, seed: int) -> list[Search]:
 
 def count_of(some: Iterable[Search]) -> int:
     """Return how many slices have intervals, which share what is theirs of the level."""
-    return sum({each.sized: each.form.cells.count for each in some if each.sized}.values())
+    ordered = sorted(some, key=lambda each: each.form.cells.count)  # of several the most
+    return sum({each.sized: each.form.cells.count for each in ordered if each.sized}.values())
 
 
 def notes(some: Iterable[Search]) -> list[str]:
