@@ -450,8 +450,12 @@ def audit(
     examined = {look.scope.asked for look in plan.looks}
     checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
     if options.limit and any(each.order and AS_MANY not in each.order for each in checks):
-        seen = "Rows depend on earlier ones, so that intervals are too short"
-        do = f"give {Argument('clusters')}, such as weeks, instead of {Argument('order')}"
+        seen = (
+            "Errors follow errors, as these checks prove; intervals suppose that they do not, and are"
+        )
+        seen += " too short"
+        do = "let forecasts use the latest outcomes; for intervals audit again by weeks, say, as "
+        do += f"{Argument('clusters')}, without {Argument('order')}"
         doubts += (Premise("independent rows", seen, do, withholds=True),)
     audited = Audit(
         pvalue=p,

@@ -105,7 +105,8 @@ def _subject(audit: Audit) -> View | None:
         return next((view for view in strongest if view.group is None), strongest[0])
     whole = [view for view in events if view.group is None]
     if story.unsettled and not audit.n_classes:
-        whole = [view for view in whole if view.lens == story.unsettled[0].of.lens] or whole
+        first = story.unsettled[0].of
+        whole = [view for view in whole if view.lens == first.lens] or whole
     return next(iter([view for view in whole if view.lens == "top_label"] or whole or events), None)
 
 
