@@ -428,7 +428,7 @@ def audit(
         skipped = sizes.vouched(plan, whole.labels, options.min_rows)
         unclaimed, small = _unclaimed(whole, apart, options, sizes) if apart else ((), ())
         bets = [each for each in scans if of_points and not np.isnan(logs[each.place])]
-        listed = points.named(bets, logs, whole, level)
+        listed = points.named(bets, logs, whole, level) if bets else []
         if by_draws := [each for each in scans if each not in bets]:
             drawn = slices.named(by_draws, plan, trial, found, (sides, resolutions), options)
             share = 2.0 if of_points and points.bet_on(law) else 1.0  # of the level, with bets

@@ -143,7 +143,7 @@ FEWEST_ROWS = 50.0  #: Rows in effect, by the size of errors, from which on rand
 class PointErrors(Null):
     """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
 
-    With both ends of outcomes p is 1 over what fixed bets win (:mod:`caltest.statistics.points`), with
+    With both ends of outcomes p is 1 over what fixed bets win, with
     one end that of the side it bounds; each of two sides has half of the level. Else errors get random
     signs, by cluster if there are any: about right where they are carried by 50 rows in effect,
     (Σ V²)² / Σ V⁴, and 1 where they are not. Signs of rows are exact where outcomes are symmetric.
