@@ -628,3 +628,20 @@ def test_forecasts_with_what_is_missing_keep_their_level():
         right = row["shift"] == "0"
         assert is_level(row, "audit") if right else share(row, "audit") >= 0.7
         assert not right or is_level(row, "bias")
+
+
+def test_points_are_as_the_page_says():
+    most = defaultdict(list)
+    for row in rows_of("points_sizes"):
+        rates = [row[f"{name}_05"] for name in ("bias", "cumulative", "slope", "kernel")]
+        most[row["known"]].append(max(int(each or 0) for each in rates) / int(row["datasets"]))
+    assert [(len(most[each]), max(most[each])) for each in ("ends", "nothing")] == [
+        (22, 0.005),
+        (47, 0.07),
+    ]
+    rates = defaultdict(list)
+    for row in rows_of("points_premises"):
+        if row["known"] == "nothing":
+            rates[row["design"][:4]].append(round(int(row["bias_05"]) / int(row["datasets"]), 2))
+    assert (min(rates["tail"]), max(rates["tail"])) == (0.95, 0.99)
+    assert (max(rates["logn"]), max(rates["Pare"])) == (0.09, 0.04)
