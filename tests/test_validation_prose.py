@@ -633,15 +633,23 @@ def test_forecasts_with_what_is_missing_keep_their_level():
 def test_points_are_as_the_page_says():
     most = defaultdict(list)
     for row in rows_of("points_sizes"):
-        rates = [row[f"{name}_05"] for name in ("bias", "cumulative", "slope", "kernel")]
-        most[row["known"]].append(max(int(each or 0) for each in rates) / int(row["datasets"]))
-    assert [(len(most[each]), max(most[each])) for each in ("ends", "nothing")] == [
-        (22, 0.005),
-        (47, 0.07),
-    ]
+        names = [
+            f"{name}_05" for name in ("bias", "cumulative", "slope", "kernel") if row[f"{name}_05"]
+        ]
+        exact = row["known"] in ("ends", "symmetric")
+        assert all(is_level(row, name, 0.05 if exact else 0.075) for name in names)
+        assert row["known"] != "low" or is_level(row, "bias_low_05")
+        if row["datasets"] == "1000":
+            most[row["known"]].append(max(share(row, name) for name in names))
+    found = [(len(most[each]), max(most[each])) for each in ("ends", "nothing")]
+    assert found == [(24, 0.005), (48, 0.07)]
+    for row in rows_of("points_intervals"):
+        for name, level in (("all_hold", 0.05), ("own_holds", 0.1)):
+            missed = row | {name: int(row["datasets"]) - int(row[name])}
+            assert is_level(missed, name, level)
     rates = defaultdict(list)
     for row in rows_of("points_premises"):
-        if row["known"] == "nothing":
+        if row["known"] == "nothing" and row["datasets"] == "1000":
             rates[row["design"][:4]].append(round(int(row["bias_05"]) / int(row["datasets"]), 2))
     assert (min(rates["tail"]), max(rates["tail"])) == (0.95, 0.99)
     assert (max(rates["logn"]), max(rates["Pare"])) == (0.09, 0.04)
