@@ -239,7 +239,7 @@ def test_plain_data(wrong):
         "n_resamples", "seed", "statistic", "call", "warnings", "premises", "impossible", "clusters",
         "effective_n", "sampled", "worst", "views", "checks", "rests",
         "skipped", "sensitivity", "remedies", "usual", "units", "times", "rows_needed",
-        "guaranteed", "could_miss", "posterior", "time_unit", "functional", "unit", "story",
+        "guaranteed", "ends", "could_miss", "posterior", "time_unit", "functional", "unit", "story",
         "features", "slices", "by_feature", "n_slices", "at_least_by_features",
     }  # fmt: skip
     assert data["classes"] == ["cat", "dog", "<eel>"]

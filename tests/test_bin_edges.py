@@ -148,7 +148,7 @@ def audit(p, y, n_bins):
 def report(p, y, n_bins):
     found, curve = audited(p, y)
     (drawn,) = summarise(found, title=None, command=None).pictures
-    rows = [each.rows for each in drawn.bins]
+    rows = [row for *_, row, _ in drawn.bins]
     return list(zip(rows, curve.predicted, curve.observed, strict=True))
 
 

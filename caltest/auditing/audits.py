@@ -350,7 +350,7 @@ def audit(
     counted += [] if order is None or order is True else ["order"]
     columns = {"groups": own_columns, "features": named}
     in_clusters = options.tolerance is not None and whole.rows.clusters is not None
-    if isinstance(law, Point) and law.bounded and correction is not None:
+    if of_points and law.bounded and correction is not None:
         do = "are adjusted by means of evidence; leave it out"
         raise InputError(f"{Argument('correction')} is of draws, and bets on point forecasts {do}.")
     if guaranteed and (law.seen is not None or in_clusters):
@@ -450,10 +450,8 @@ def audit(
     examined = {look.scope.asked for look in plan.looks}
     checks = tuple(found.check(h, views[of[0]], of, level, whole.labels) for h, of in in_order)
     if options.limit and any(each.order and AS_MANY not in each.order for each in checks):
-        seen = (
-            "Errors follow errors, as these checks prove; intervals suppose that they do not, and are"
-        )
-        seen += " too short"
+        seen = "Errors follow errors, as these checks prove; intervals suppose that they do not, "
+        seen += "and are too short"
         do = "let forecasts use the latest outcomes; for intervals audit again by weeks, say, as "
         do += f"{Argument('clusters')}, without {Argument('order')}"
         doubts += (Premise("independent rows", seen, do, withholds=True),)

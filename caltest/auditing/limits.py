@@ -89,13 +89,15 @@ class Limit(NamedTuple):
         ends = least if "over" in self.sides else -math.inf, most
         return ends if "under" in self.sides else (ends[0], math.inf)
 
-    def cut(self, predicted: float, low: float, high: float) -> tuple[float, float]:
+    def cut(
+        self, predicted: float, low: float, high: float, *, ends: tuple[float, float] = (0.0, 1.0)
+    ) -> tuple[float, float]:
         """Return the interval of an error without the end of a side that does not matter.
 
-        There any true rate may be: from 0 to 1.
+        There any true mean may be: between the ``ends``, those of a rate by default.
         """
-        ends = low if "over" in self.sides else predicted - 1.0, high
-        return ends if "under" in self.sides else (ends[0], predicted)
+        least = low if "over" in self.sides else predicted - ends[1]
+        return least, high if "under" in self.sides else predicted - ends[0]
 
     def shown(self, of: Any) -> Any:
         """Return an error with its interval as it is shown: without an end it goes to the estimate."""

@@ -487,7 +487,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     if whole.order is not None and not any(isinstance(x, OfOrder) for y in found.values() for x in y):
         do = f"leave it out, or take {Argument('caltest.test')} and 'runs', for chances that vary"
         why = next((x.reason for x in skipped if x.reason.startswith("order is")), _NOT_IN_TIME)
-        why = why if options.tolerance is None else "it does not go with a tolerance or rounding"
+        why = why if options.tolerance is None else "it cannot be combined with a tolerance or rounding"
         raise InputError(f"{Argument('order')} is of no use here, as {why}; {do}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]

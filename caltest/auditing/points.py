@@ -20,7 +20,7 @@ from scipy.special import ndtri, stdtrit
 from caltest._sums import Array, Mask
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks
 from caltest.auditing.estimates import Folds, Kind, Mend
-from caltest.auditing.limits import BOTH, Limit
+from caltest.auditing.limits import BOTH
 from caltest.auditing.options import Options
 from caltest.auditing.plan import BIAS, Hypothesis, Look, Plan
 from caltest.auditing.sizes import Design, Sizes, binned_error
@@ -29,6 +29,7 @@ from caltest.auditing.views import Isotonic, Part, Skipped
 from caltest.binning import DistinctScores
 from caltest.clusters import Clusters
 from caltest.data import Rows, Sample
+from caltest.data.rows import effective_number
 from caltest.exceptions import InputError
 from caltest.forms import Side
 from caltest.forms.features import ScanForm
@@ -93,8 +94,7 @@ class PointDesign(Design):
         error, mean = float(sums.sum() / counts.sum()), float(self.weights @ chances / counts.sum())
         low, high = self.exact_ends(labels, level)
         if not self.guaranteed and not self.law.bounded:
-            squares, half = (sums - error * counts) ** 2, math.inf
-            carried = float(squares.sum()) ** 2 / max(float(squares @ squares), 1e-300)
+            carried, half = effective_number((sums - error * counts) ** 2), math.inf
             carried = min(carried, self.rate * len(sums))
             if carried >= FEWEST_ROWS:
                 half = float(stdtrit(carried - 1.0, 1.0 - level)) * self.standard_error(labels)
@@ -107,6 +107,8 @@ class SizesOfPoints(Sizes):
     """Sizes in units of the outcome, of views and of what groups leave."""
 
     design: PointDesign
+    ends = -math.inf, math.inf
+    vouches = False
 
     def of_mean(
         self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
@@ -119,20 +121,16 @@ class SizesOfPoints(Sizes):
         exact = own[2:] if design.law.bounded else design.exact_ends(outcomes, self.own_level)
         inside = self.limit.place(mean, *exact) == "inside"
         facts = {"predicted": mean, "observed": observed, "exact": design.law.bounded}
-        facts |= self._cut(*joint[2:]) | {"own_low": own[2], "own_high": own[3]}
+        facts |= dict(
+            zip(("low", "high"), self.limit.cut(mean, *joint[2:], ends=self.ends), strict=True)
+        )
+        facts |= {"own_low": own[2], "own_high": own[3]}
         return facts | {"inside": inside if self.limit else None, "could_miss": None}
-
-    def _cut(self, low: float, high: float) -> dict[str, Any]:
-        """Return an interval without the end of a side that does not matter."""
-        only = self.limit.only
-        ends = -math.inf if only == "under" else low, math.inf if only == "over" else high
-        return dict(zip(("low", "high"), ends, strict=True))
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes of a view and of its parts."""
         given = look.scores(), labels[look.where], self.cuts[look], self.design.of_look(look)
-        every = self.family.parts(*given, Limit())
-        parts = tuple(replace(each, **self._cut(each.low, each.high)) for each in every)
+        parts = self.family.parts(*given, self.limit, self.ends)
         error = binned_error(parts)
         error = error if error and error[2] < math.inf else None
         return self.of_mean(look, seen, labels) | {"parts": parts, "binned_error": error}
@@ -179,11 +177,6 @@ class SizesOfPoints(Sizes):
             times = float(both[0])
         return tuple((sized.rows * both).tolist())
 
-    def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
-        """Return what was skipped: nothing is shown of it."""
-        every = plan.skipped.items()
-        return tuple(replace(x, inside=False) if looks and self.limit else x for x, looks in every)
-
     def notes(self, looks: Sequence[Look]) -> list[str]:
         """Return what is to be said of the rows."""
         return [*looks[0].scope.whole.notes]
@@ -221,11 +214,9 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
         return plan
     codes: Any = as_clusters(whole.rows).clusters
     count = {look: rate * len(np.unique(codes[look.where])) for look in plan.looks}
-    alone, few = law.low is law.high is None, plan.looks[0]
-    if alone and (guaranteed or count[few] < FEWEST_ROWS):
-        found = (
-            f"errors are carried by {count[few]:.0f} rows in effect, and {FEWEST_ROWS:.0f} are needed"
-        )
+    alone, first = law.low is law.high is None, count[plan.looks[0]]
+    if alone and (guaranteed or first < FEWEST_ROWS):
+        found = f"errors are carried by {first:.0f} rows in effect, and {FEWEST_ROWS:.0f} are needed"
         found = "nothing is exact" if guaranteed else found
         do = "give low and high, the ends of outcomes, if these are known"
         raise InputError(f"{found} where the ends of outcomes are not known; {do}.")
@@ -421,11 +412,11 @@ class PointFolds(Folds):
     def losses(self, values: Array) -> Array:
         """Return the squared error of every row, of expectiles weighed by its sign."""
         apart = values - self.labels
-        return np.asarray(2.0 * np.abs((apart >= 0.0) - self.rows.law.tau) * apart**2)
+        return np.asarray(self.rows.law.identified(apart) * apart)
 
     def through(self, look: Look, values: Array) -> tuple[Array, Array, Array]:
         """Return forecasts, their errors, and how rows count in a look."""
-        errors = self.rows.law.errors(self.labels + self.given - values)
+        errors = self.rows.law.identified(values - self.labels)
         return values, errors, np.where(self.member(look), self.rows.weights, 0.0)
 
 

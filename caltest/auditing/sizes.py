@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -343,15 +343,21 @@ class Family(NamedTuple):
         return cls(*(min(level, LARGEST_LEVEL) for level in levels))
 
     def parts(
-        self, scores: Array, labels: NDArray[Any], where: Cut, design: Design, limit: Limit
+        self,
+        scores: Array,
+        labels: NDArray[Any],
+        where: Cut,
+        design: Design,
+        limit: Limit,
+        ends: tuple[float, float] = (0.0, 1.0),
     ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
         found: list[Part] = []
         stated = scores if design.scores is None else design.scores  # on the scale of sizes
-        for of, ends in where.ends:
-            for place, rows in enumerate(np.split(where.order, ends[:-1])):
+        for of, cuts in where.ends:
+            for place, rows in enumerate(np.split(where.order, cuts[:-1])):
                 mean, *sized = design.at(rows).interval(scores[rows], labels[rows], self.of_part)
-                joint = limit.cut(mean, *sized[1:])
+                joint = limit.cut(mean, *sized[1:], ends=ends)
                 ends_of = float(stated[rows].min()), float(stated[rows].max())
                 found.append(Part(of, place, len(rows), mean, sized[0], *joint, *ends_of))
         return tuple(found)
@@ -382,6 +388,9 @@ class Sizes:
 
     ``cuts`` are of every view of an event.
     """
+
+    ends: ClassVar = 0.0, 1.0  #: of outcomes
+    vouches: ClassVar = True  #: Whether what is skipped may be shown to be within the limit.
 
     design: Design
     level: float
@@ -438,7 +447,7 @@ class Sizes:
     def facts(self, predicted: float, observed: float, joint: Any, own: Any) -> dict[str, Any]:
         """Return a mean error with both intervals, and whether it is inside; None without a limit."""
         inside = self.limit.place(predicted, *own) == "inside" if self.limit else None
-        low, high = self.limit.cut(predicted, *joint)
+        low, high = self.limit.cut(predicted, *joint, ends=self.ends)
         found = {"predicted": predicted, "observed": observed, "low": low, "high": high}
         return found | {"own_low": own[0], "own_high": own[1], "inside": inside}
 
@@ -490,6 +499,8 @@ class Sizes:
         """
         if not self.limit:
             return tuple(plan.skipped)
+        if not self.vouches:
+            return tuple(replace(x, inside=False) if of else x for x, of in plan.skipped.items())
         every = {look.key: look for looks in (plan.looks, *plan.skipped.values()) for look in looks}
         level, skipped = self.own_level, list(plan.skipped)
         for k, each in enumerate(skipped):

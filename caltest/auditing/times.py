@@ -24,9 +24,9 @@ from caltest.auditing import sizes
 from caltest.auditing.draws import Answers, Subtraction, answers, columns_of_looks, draw_all
 from caltest.auditing.limits import Limit, Wanted
 from caltest.auditing.options import Options
-from caltest.auditing.plan import Hypothesis, Look, Plan
+from caltest.auditing.plan import Hypothesis, Look
 from caltest.auditing.sizes import Design, Family, Sizes
-from caltest.auditing.views import Count, Curves, Part, Skipped
+from caltest.auditing.views import Count, Curves, Part
 from caltest.bounds import intervals
 from caltest.bounds.intervals import LARGEST_LEVEL, Sizing, StratifiedRisk, scaled_risk
 from caltest.data import Sample
@@ -243,6 +243,7 @@ class SizesOfTimes(Sizes):
     """Sizes of risks until horizons, of views and of what groups leave."""
 
     risks: dict[Any, Risk]  # by lens, group, and the group that was taken out
+    vouches = False
 
     @classmethod
     def of_rows(
@@ -295,11 +296,6 @@ class SizesOfTimes(Sizes):
         place = self.limit.place(mean, missing * (mean - 1.0), missing * mean)
         least = 0.0 if place == "inside" else np.inf
         return [Wanted(mean, min(max(share, 1e-6), 1.0), False, sized.rows / len(labels), least=least)]
-
-    def vouched(self, plan: Plan, labels: NDArray[Any], min_rows: int) -> tuple[Skipped, ...]:
-        """Return what was skipped: nothing is shown of it."""
-        every = plan.skipped.items()
-        return tuple(replace(x, inside=False) if looks and self.limit else x for x, looks in every)
 
     def notes(self, looks: Sequence[Look]) -> list[str]:
         """Note too where risk is not known of some rows."""

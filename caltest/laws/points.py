@@ -151,7 +151,10 @@ class Point(Shaped):
 
     def errors(self, outcomes: Any) -> Array:
         """Return V(x, y) of outcomes (…, n): forecast less outcome of means; 0 on average under H0."""
-        apart = self.values - outcomes
+        return self.identified(self.values - outcomes)
+
+    def identified(self, apart: Array) -> Array:
+        """Return V of forecasts less outcomes; times these, it is the loss."""
         if self.tau == 0.5:
             return np.asarray(apart)
         return np.asarray(2.0 * np.abs((apart >= 0.0) - self.tau) * apart)

@@ -14,6 +14,7 @@ from scipy.special import gammainc, gammaincc, ndtr
 from caltest._arguments import options
 from caltest._sums import Array, Places
 from caltest.clusters import Clusters
+from caltest.data.rows import effective_number
 from caltest.forms import FEWEST_CLUSTERS
 from caltest.forms.features import ScanForm
 from caltest.laws import Point
@@ -203,8 +204,8 @@ class PointErrors(Null):
 def carrying(form: Any, outcomes: Array, codes: Places) -> float:
     """Return how many rows, or clusters, carry the value of a form: (Σ S²)² / Σ S⁴."""
     errors = form.weights * form.law.errors(outcomes)
-    sums = np.bincount(codes, errors * form.direction if isinstance(form, ErrorForm) else errors) ** 2
-    return float(sums.sum()) ** 2 / max(float(sums @ sums), 1e-300)
+    errors = errors * form.direction if isinstance(form, ErrorForm) else errors
+    return effective_number(np.bincount(codes, errors).astype(float) ** 2)
 
 
 def exact_pvalues(form: Any, outcomes: Array, clusters: Clusters) -> dict[str, float]:

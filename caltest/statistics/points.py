@@ -19,7 +19,6 @@ from typing import Any, Literal
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import logsumexp
-from scipy.stats import rankdata
 
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Array, Places
@@ -119,7 +118,7 @@ class ErrorForm(HasSigns):
     @cached_property
     def steps(self) -> Places:
         """The part of the forecasts that a row is in, (n,), from the lowest on; ties are together."""
-        ranks = rankdata(self.law.values, "max")
+        ranks = np.searchsorted(np.sort(self.law.values), self.law.values, "right")
         return np.unique(-(-ranks * _STEPS // len(ranks)), return_inverse=True)[1]
 
     def _sums(self, errors: Array, clusters: Clusters) -> Any:
@@ -271,7 +270,8 @@ class PointKernel(Listed, row="point_kernel"):
     def given(self, predictions: Rows) -> RidgeForm:
         """Fix the forecasts and the learner."""
         law: Any = predictions.law
-        ranks = rankdata(law.values)
+        ordered = np.sort(law.values)  # ranks of equal forecasts are their mean
+        ranks = sum(np.searchsorted(ordered, law.values, side) for side in ("left", "right")) / 2.0
         columns = ((ranks - ranks.mean()) / (ranks.std() or 1.0))[:, None]
         usual = Listed.of_name["point_bias"]().given(predictions)
         return RidgeForm.of(law, predictions.weights, usual, hat_features(columns, 1))
