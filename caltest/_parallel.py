@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import accumulate, pairwise
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeAlias, TypeVar
@@ -37,6 +38,29 @@ LONG = 60.0
 """Seconds of work from which on a warning says so, once a hundredth of them has shown the pace."""
 
 
+@dataclass
+class _Course:
+    """How far some work has come, of which every map does a part."""
+
+    begun: float
+    first: tuple[float, float] = 0.0, 0.0  # when the first task was done, and its share of the work
+    last: float = math.inf  # share of what is done
+    told: bool = False
+
+    def expected(self, share: float) -> float:
+        """Return how long all takes at the pace so far; 0 where too little is done to tell.
+
+        The first task gives no pace: loops may be compiled in it, and files opened. Nor does what was
+        done before, where work of another kind begins.
+        """
+        now = monotonic()
+        self.first, self.last = (now, share) if share < self.last else self.first, share
+        begin, done = self.first
+        if share == done or now - begin <= LONG / 100 or now - self.begun <= LONG / 12:
+            return 0.0
+        return begin - self.begun + (now - begin) / (share - done) * (1.0 - done)
+
+
 @dataclass(frozen=True)
 class Workers:
     """The worker pool, and whether a progress bar is shown.
@@ -49,23 +73,29 @@ class Workers:
         there are cores are started up to 32 only.
     progress
         Show a bar on standard error, if that is a terminal.
-    what, faster, times
-        What a warning says of work that takes long: what it is, and what to do instead; and how often
-        such work is done. Without ``faster`` there is no warning.
-    told
-        What was said, which is said once.
+    what, faster
+        What a warning says of work that takes long: what it is, and what to do instead. Without
+        ``faster`` there is no warning.
+    part
+        Which part of that work is done, as shares of its time: from where, to where.
     """
 
     n_jobs: int | None = None
     progress: bool = False
     what: str = ""
     faster: Phrase | None = None
-    times: int = 1
-    told: list[str] = field(default_factory=list, compare=False)
+    part: tuple[float, float] = (0.0, 1.0)
+    course: _Course | None = field(default=None, compare=False)
 
-    def doing(self, what: str, faster: Phrase, times: int = 1) -> Workers:
+    def doing(self, what: str, faster: Phrase) -> Workers:
         """Return the same workers, who say so where the work takes long."""
-        return replace(self, what=what, faster=faster, times=times, told=[])
+        return replace(self, what=what, faster=faster, course=_Course(monotonic()))
+
+    def parts(self, sizes: Iterable[float]) -> Iterator[Workers]:
+        """Yield the same workers for parts of their work, whose times are as these sizes."""
+        (start, stop), ends = self.part, [0.0, *accumulate(sizes)]
+        for pair in pairwise(start + (stop - start) * end / (ends[-1] or 1.0) for end in ends):
+            yield replace(self, part=pair)
 
     @property
     def hands(self) -> int:
@@ -75,7 +105,13 @@ class Workers:
         most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
         return int(min(asked, most))
 
-    def map(self, function: Function, tasks: Sequence[Task], description: str = "") -> Iterator[Any]:
+    def map(
+        self,
+        function: Function,
+        tasks: Sequence[Task],
+        description: str = "",
+        sizes: Sequence[float] | None = None,
+    ) -> Iterator[Any]:
         """Yield ``function(*task)`` for every task, in the order of the tasks.
 
         Parameters
@@ -86,32 +122,44 @@ class Workers:
             Arguments, one tuple a task.
         description
             The label of the progress bar.
+        sizes
+            How long tasks take, one to the other; default: all as long.
         """
         with single_threaded_blas():
             if (hands := 1 if len(tasks) < 2 else self.hands) == 1:
                 results: Iterable[Any] = (function(*task) for task in tasks)
             else:
                 results = _in_parallel(function, tasks, hands)
-            results = results if self.faster is None else self._timed(results, len(tasks), hands)
-            yield from _with_bar(results, len(tasks), description) if self.progress else results
+            shares = [each.part[1] for each in self.parts(sizes or [1.0] * len(tasks))]
+            results = self._watched(results, shares, hands) if self.course else results
+            yield from self._with_bar(results, shares, description) if self.progress else results
 
-    def _timed(self, results: Iterable[T], total: int, hands: int) -> Iterator[T]:
-        """Yield the results, and warn if at their pace all will take more than a minute.
-
-        The first one is not counted: loops may be compiled in it, and files opened.
-        """
-        begin = 0.0
-        for done, result in enumerate(results):
-            now = monotonic()
-            begin = begin if done else now
-            seconds = (now - begin) / max(done, 1) * total * self.times
-            if not self.told and now - begin > LONG / 100 and seconds > LONG:
+    def _watched(self, results: Iterable[T], shares: Sequence[float], hands: int) -> Iterator[T]:
+        """Yield the results, and warn if at their pace all will take more than a minute."""
+        course: Any = self.course
+        for result, share in zip(results, shares, strict=True):
+            if (seconds := course.expected(share)) > LONG and not course.told:
                 facts = {"what": self.what, "time": duration(seconds), "faster": self.faster}
                 facts["workers"] = counted(hands, "worker")
                 text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
-                self.told.append(self.what)
+                course.told = True
                 warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
             yield result
+
+    def _with_bar(self, results: Iterable[T], shares: Sequence[float], description: str) -> Iterator[T]:
+        """Yield the results, and show what is done, how far all of it has come, and the time left."""
+        if shares == [1.0] or not sys.stderr.isatty():
+            yield from results
+            return
+        from rich.console import Console
+        from rich.progress import Progress
+
+        with Progress(console=Console(stderr=True), transient=True) as bar:
+            doing = ": ".join(filter(None, [self.what, description]))
+            task = bar.add_task(doing, total=1.0, completed=self.part[0])  # type: ignore[arg-type]
+            for result, share in zip(results, shares, strict=True):
+                bar.update(task, completed=share)
+                yield result
 
 
 ALONE = Workers(n_jobs=1)
@@ -218,17 +266,6 @@ def single_threaded_blas() -> AbstractContextManager[Any]:
         return nullcontext()  # inside of another, most often; the rest takes as long as a statistic
     guard: AbstractContextManager[Any] = _blas().limit(limits=1)
     return guard
-
-
-def _with_bar(results: Iterable[Any], total: int, description: str) -> Iterator[Any]:
-    if total < 2 or not sys.stderr.isatty():
-        yield from results
-        return
-    from rich.console import Console
-    from rich.progress import track
-
-    shown: dict[str, Any] = {"console": Console(stderr=True), "transient": True}
-    yield from track(results, description=description, total=total, **shown)
 
 
 def _calls_inside() -> int:

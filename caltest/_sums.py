@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from caltest._parallel import ALONE, Workers
+from caltest._parallel import ALONE, Function, Workers
 
 Array: TypeAlias = NDArray[np.float64]
 #: Whole numbers that say where: rows, columns, cells, codes of clusters.
@@ -49,7 +49,7 @@ def sum_over_strips(
     For functions that prepare something for all tiles of a strip. What lies beside the diagonal the
     function itself counts twice.
     """
-    return np.asarray(sum(workers.map(function, _strips(n, size), description)), dtype=np.float64)
+    return np.asarray(sum(_over_strips(function, n, workers, size, description)), dtype=np.float64)
 
 
 def sum_over_tiles(
@@ -95,7 +95,7 @@ def sum_and_multiply(
     product = np.zeros(vectors.shape)
     total: Any = 0.0
     strip = partial(_product_strip, function, vectors)
-    for sums, pieces in workers.map(strip, _strips(len(vectors), TILE), description):
+    for sums, pieces in _over_strips(strip, len(vectors), workers, TILE, description):
         total = total + sums
         for rows, piece in pieces:
             product[rows] += piece
@@ -110,9 +110,12 @@ def quadratic_forms(
     return sum_over_tiles(form, len(vectors), workers, size=WIDE_TILE, description=description)
 
 
-def _strips(n: int, size: int) -> list[tuple[slice, list[slice]]]:
+def _over_strips(
+    function: Function, n: int, workers: Workers, size: int, description: str
+) -> Iterator[Any]:
     cut = blocks(n, size)
-    return [(rows, cut[index:]) for index, rows in enumerate(cut)]
+    tasks = [(rows, cut[index:]) for index, rows in enumerate(cut)]
+    return workers.map(function, tasks, description, sizes=[len(columns) for _, columns in tasks])
 
 
 def _sum_strip(function: Callable[[slice, slice], Any], rows: slice, columns: list[slice]) -> Any:

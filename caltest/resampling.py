@@ -194,36 +194,41 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     for place, column in enumerate(columns):
         own = isinstance(column.form, LabelFunction)
         (unseen if own else inside if column.form.parallel_inside else by_blocks).append(place)
+    # Functions of users and forms that work in parallel inside take longer than others.
+    users, workers = workers.parts([9 * len(unseen), len(columns) - len(unseen)])
     if unseen:  # functions of users must not see which labels are the observed ones
         hidden, block = draws.hidden(), _Block.of([columns[place] for place in unseen])
-        parts = workers.map(partial(block, hidden), hidden.tasks(), "label draws")
+        parts = users.map(partial(block, hidden), hidden.tasks(), "label draws")
         found, place = np.concatenate(list(parts)), hidden.place
         values[0, unseen], values[1:, unseen] = found[place], np.delete(found, place, axis=0)
     block = _Block.of([columns[place] for place in by_blocks])
 
-    def in_blocks(tasks: list[tuple[int, int]]) -> None:
+    def in_blocks(tasks: list[tuple[int, int]], workers: Workers) -> None:
         found = workers.map(partial(block, draws), tasks, "label draws") if by_blocks else ()
         for (start, stop), part in zip(tasks, found, strict=False):
             values[start + (start > 0) : stop + 1, by_blocks] = part
 
     if not inside:
-        in_blocks(draws.tasks())
+        in_blocks(draws.tasks(), workers)
         return values
     # Forms that work in parallel inside have many draws in a call, others a block a task.
     cell = draws.sampler.block
     size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
-    for batch in blocks(draws.count, size):
+    batches = blocks(draws.count, size)
+    ends = [batch.stop - batch.start for batch in batches]
+    for batch, hands in zip(batches, workers.parts(ends), strict=True):
+        drawing, others, within = hands.parts([1, len(by_blocks), 9 * len(inside)])
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
-        labels = np.concatenate(list(workers.map(draws.draw, tasks)))
+        labels = np.concatenate(list(drawing.map(draws.draw, tasks, "label draws")))
         if by_blocks and workers.hands == 1:  # to draw again takes as long as a cheap form
             cuts = [block.of_labels(labels[cut]) for cut in blocks(len(labels), DRAWS)]
             values[rows, by_blocks] = np.concatenate(cuts)
         else:
-            in_blocks(tasks)
+            in_blocks(tasks, others)
         for place in inside:
             column = columns[place]
-            values[rows, place] = column.form.of_labels(column.outcomes(labels), workers)
+            values[rows, place] = column.form.of_labels(column.outcomes(labels), within)
     return values
 
 

@@ -105,17 +105,17 @@ def draw_all(
         "take fewer draws, groups or statistics",
     )
     batches: list[list[int]] = [[]]  # of hypotheses whose forms are held at once
-    held = 0
+    sizes = [0]
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
         size = look.n_rows * (look.scope.first.n_classes or 1) * len(places)
-        if batches[-1] and held + size > _HELD:
+        if batches[-1] and sizes[-1] + size > _HELD:
             batches.append([])
-            held = 0
+            sizes.append(0)
         batches[-1] += places
-        held += size
+        sizes[-1] += size
     faster = Phrase(_FASTER, {"draws": Argument("n_resamples")})
-    workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", faster, len(batches))
+    workers = workers.doing(f"an audit of {counted(len(labels), 'row')}", faster)
     if (clusters := whole.clusters) is None:
         draws = Draws(whole.sampler(seed), labels, n_resamples)
         draws = draws.held(workers) if len(batches) > 1 else draws
@@ -134,7 +134,8 @@ def draw_all(
     def drawn_as(columns: Sequence[Column]) -> Sequence[Column]:
         return columns if clusters is None else signed_columns(columns, labels, clusters, whole.weights)
 
-    for here in batches:
+    for here, hands in zip(batches, workers.parts(sizes), strict=True):
+        closed, apart_too = hands.parts([1, opened is not None])
         some = [hypotheses[h] for h in here]
         columns = columns_of_looks(some, seed)
         for (_, statistic), column in zip(some, columns, strict=True):
@@ -144,10 +145,10 @@ def draw_all(
                     f"it alone with {Argument('null', 'one_per_cluster')}."
                 )
         drawn = drawn_as(columns)
-        values[:, here] = table(drawn, draws, workers)
+        values[:, here] = table(drawn, draws, closed)
         if opened is not None:
             apart, columns = columns, [_opened(*pair) for pair in zip(some, columns, strict=True)]
-            opened[:, here] = table(drawn_as(columns), draws, workers)
+            opened[:, here] = table(drawn_as(columns), draws, apart_too)
             nearer = _nearest(values[:, here], opened[:, here])[0] == opened[0, here]
             columns = [b if near else a for a, b, near in zip(apart, columns, nearer, strict=True)]
         resolutions[here] = [form.resolution for _, form in drawn]
