@@ -336,9 +336,8 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @property
     def by_events(self) -> bool:
-        if type(self) is not LinearSum or self.standardised or len(self.table) < FEWEST_ROWS:
-            return False
-        return bool(np.isfinite(self.table).all())
+        possible = type(self) is LinearSum and len(self.table) >= FEWEST_ROWS
+        return possible and bool(np.isfinite(self.table).all())
 
     @cached_property
     def _events(self) -> tuple[float, Array]:
@@ -350,9 +349,9 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         from caltest.loops import rows as _loops
 
         without, added = self._events
-        sums = np.full(len(rows), without)
-        _loops.sums_of_events(rows, ends, column, added, sums)
-        return sums
+        sums = np.full((len(rows), 1), without)
+        _loops.sums_of_events(rows, ends, column, added, sums[:, 0])
+        return self.reduce(sums, self.fixed)
 
 
 def summed_cumulants(values: Array, weights: Array, t: float) -> tuple[float, float, float]:

@@ -314,9 +314,6 @@ def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> 
             sums[b] += total
 
 
-_SPARSE = 256  # rows an event from which on events are sorted by their scores, not marked at them
-
-
 @intrinsic
 def _lowest_bit(context: Any, word: Any) -> Any:
     """Return the place of the lowest bit that is set."""
@@ -334,26 +331,25 @@ def extremes_of_events(
     """Write what `extremes` does for the events of a class, from the rows that have it alone."""
     events = np.zeros(len(expected) - 1, np.int32)
     marks, alone = np.zeros((len(events) >> 6) + 1, np.uint64), len(events) == len(place_of)
+    filled, one = np.zeros((len(marks) >> 6) + 1, np.uint64), np.uint64(1)  # words with a mark
     for b in range(len(rows)):
         first, last = ends[b, column], ends[b, column + 1]
         low, high, count = min(0.0, last - first - expected[-1]), 0.0, 0
-        if (last - first) * _SPARSE < len(events):
-            for place in np.sort(place_of[rows[b, first:last]]):
-                low = min(low, count - expected[place])
-                count += 1
-                high = max(high, count - expected[place + 1])
-        else:
-            for e in range(first, last):
-                place = np.int64(place_of[rows[b, e]])
-                marks[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-                if not alone:
-                    events[place] += 1
-            for word in range(len(marks)):
-                left = marks[word]
-                marks[word] = 0
+        for e in range(first, last):
+            place = np.int64(place_of[rows[b, e]])
+            marks[place >> 6] |= one << np.uint64(place & 63)
+            filled[place >> 12] |= one << np.uint64((place >> 6) & 63)
+            if not alone:
+                events[place] += 1
+        for group in range(len(filled)):
+            some, filled[group] = filled[group], 0
+            while some != 0:
+                word = (group << 6) + np.int64(_lowest_bit(some))
+                some &= some - one
+                left, marks[word] = marks[word], 0
                 while left != 0:
                     place = (word << 6) + np.int64(_lowest_bit(left))
-                    left &= left - np.uint64(1)
+                    left &= left - one
                     low = min(low, count - expected[place])
                     if alone:
                         count += 1
