@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Function, Workers
@@ -201,17 +202,15 @@ def law_of_sum(masses: Array) -> Array:
     >>> law_of_sum(np.full((2, 2), 0.5)).tolist()
     [0.25, 0.5, 0.25]
     """
-    from scipy import fft
-
     count, most = len(masses), masses.shape[1] - 1
     factors = np.zeros((2 ** int(count - 1).bit_length(), most + 1))
     factors[:, 0] = 1.0
     factors[:count] = masses
     while len(factors) > 1:
         width = 2 * factors.shape[1] - 1
-        length = fft.next_fast_len(width, real=True)
-        product = fft.rfft(factors[::2], length) * fft.rfft(factors[1::2], length)
-        factors = fft.irfft(product, length)[:, :width]
+        length = scipy.fft.next_fast_len(width, real=True)
+        product = scipy.fft.rfft(factors[::2], length) * scipy.fft.rfft(factors[1::2], length)
+        factors = scipy.fft.irfft(product, length)[:, :width]
     law = np.clip(factors[0, : count * most + 1], 0.0, None)
     return np.asarray(law / law.sum())
 
@@ -266,7 +265,6 @@ def _tilted(logs: Array, steps: Places, tilt: float) -> tuple[Array, float]:
 
 def _tilt(logs: Array, steps: Places, mean: float) -> float:
     """Return about the t for which the tilted mean of the sum is ``mean``; 0 if that is below 0."""
-    from scipy.optimize import brentq  # slow to import
 
     def missing(tilt: float) -> float:
         return mean - float((_tilted(logs, steps, tilt)[0] @ steps).sum())
@@ -278,4 +276,4 @@ def _tilt(logs: Array, steps: Places, mean: float) -> float:
         high *= 2.0
     if high >= _STEEPEST:
         return high
-    return float(brentq(missing, 0.0, high, xtol=_NEAR, rtol=_NEAR))
+    return float(scipy.optimize.brentq(missing, 0.0, high, xtol=_NEAR, rtol=_NEAR))

@@ -21,8 +21,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
 from caltest._sums import Array, Mask, Places, law_of_sum
@@ -287,7 +287,7 @@ def intervals(values: Array, edges: Array) -> Cells:
 
 def rising(events: Array, sizes: Array) -> Array:
     """Return the rates that never fall and are nearest to those of events, (K,); sizes are above 0."""
-    return np.asarray(isotonic_regression(events / sizes, weights=sizes).x)
+    return np.asarray(scipy.optimize.isotonic_regression(events / sizes, weights=sizes).x)
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from caltest._parallel import BRANCHES, Workers, added, check_fits
 from caltest._sums import Array, Places, blocks
@@ -253,9 +253,9 @@ def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
     for column in block.columns:
         labels = column.outcomes(block.observed[None])[0]
         sums = column.form.cluster_sums(labels, clusters)
-        own = sparse.coo_array(sums.turned)
+        own = scipy.sparse.coo_array(sums.turned)
         entries = (own.data, (here[own.row], own.col))
-        turned = sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))
+        turned = scipy.sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))
         found.append(sums._replace(turned=turned))
     return tuple(found)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from caltest._parallel import check_fits
 from caltest._sums import WIDE_TILE, Array, Places, Tile, blocks
@@ -73,7 +73,7 @@ class Clusters:
         width = 1 if values.ndim == 1 else values.shape[1]
         columns = places.reshape(len(places), -1) * width + np.arange(width)
         entries = (values.ravel(), (np.repeat(self.codes, width), columns.ravel()))
-        return sparse.csr_array(entries, shape=(self.count, size * width))
+        return scipy.sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:
         """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
@@ -98,4 +98,4 @@ class Clusters:
 def _membership(codes: Places, count: int) -> Any:
     """Say which rows are in which cluster, (G, rows) of 0 and 1."""
     n = len(codes)
-    return sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))
+    return scipy.sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))

@@ -23,10 +23,9 @@ from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment, minimize
-from scipy.special import logsumexp
-from scipy.stats import binom
+from scipy.special import bdtrik, logsumexp
 
 from caltest._sums import Array, Mask
 from caltest.auditing.limits import Limit
@@ -45,6 +44,7 @@ _MOST_SMOOTHED = 20_000  # rows of the smooth curve
 _SPAN, _STEP = 0.75, 0.01  # of the curve: share of the rows near a point, and how far points are apart
 _LEAST = 1e-15  # of a probability, for its logarithm; as scikit-learn has it
 _STATED = 0.95  # probability of the interval that is widened
+_ROUNDING = 1e-9  # of a count
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,8 @@ def _widening(
     room = np.where(over > 0.0, high - middle, low - middle)
     with np.errstate(divide="ignore", invalid="ignore"):
         times = np.sort(np.where(over == 0.0, 0.0, over / room))
-    ranks = np.ceil(_STATED * n), binom.ppf(level / 2, n, _STATED), 1 + binom.isf(level / 2, n, _STATED)
+    first, last = np.ceil(bdtrik([level / 2, 1.0 - level / 2], n, _STATED) - _ROUNDING)
+    ranks = np.ceil(_STATED * n), first, 1 + last
     factor, *ends = (float(times[int(min(max(rank, 1), n)) - 1]) for rank in ranks)
     if not np.isfinite(factor) or max(ranks) > n:  # so few rows do not bound it
         return None, None, None
@@ -531,7 +532,7 @@ def _order(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
     """Give every class the column with which the labels are most likely."""
     logs, m = weights[:, None] * np.log(np.maximum(probs, _SMALLEST)), probs.shape[1]
     won = np.stack([np.bincount(labels, column, m) for column in logs.T])  # by column and class
-    _, columns = linear_sum_assignment(won.T, maximize=True)
+    _, columns = scipy.optimize.linear_sum_assignment(won.T, maximize=True)
     return lambda more: more[:, columns], 1.0
 
 
@@ -558,7 +559,7 @@ def _softmax(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[
         both = np.append(of_slope, gap.sum(axis=0) + held * shift)
         return held_back - float(w @ normed[right == 1.0]), both[free]
 
-    slope, shift = split(minimize(loss, start[free], jac=True, method="L-BFGS-B").x)
+    slope, shift = split(scipy.optimize.minimize(loss, start[free], jac=True, method="L-BFGS-B").x)
 
     def mend(more: Array) -> Array:
         scores = slope * np.log(np.maximum(more, _SMALLEST)) + shift

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from caltest._arguments import arguments, has, wrong
 from caltest._arguments import names as names_given
@@ -75,7 +75,7 @@ class PosteriorSize:
     def of_one(cls, one: tuple[Array, Array], **known: Any) -> PosteriorSize:
         """Estimate from true values (N,) and draws (L, N)."""
         size, r = len(one[1]), residuals(*one)
-        n, half = len(r), float(t.ppf(_SURE, max(len(r) - 1, 1)))
+        n, half = len(r), float(stdtrit(max(len(r) - 1, 1), _SURE))
         if n < 2:
             return cls(**known)
         mean, reach = float(r.mean()), half * float(r.std(ddof=1)) / n**0.5
@@ -103,7 +103,7 @@ class PosteriorSize:
         if size < _FEWEST_DRAWS or variances.min() <= 0.0:
             return cls(stated=stated, **known)
         spread = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
-        half = float(norm.ppf(_SURE)) / (both.shape[1] - 3) ** 0.5
+        half = float(ndtri(_SURE)) / (both.shape[1] - 3) ** 0.5
         ends = np.arctanh(covariances[0, 1] / spread * (1.0 - 1e-12)) + np.array([-half, 0.0, half])
         kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # of a product, as of squares above
         open_ = (np.tanh(ends) * spread * kept - stated / size) / np.sqrt(variances.prod())

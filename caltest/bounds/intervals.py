@@ -14,6 +14,7 @@ from itertools import chain, product
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 
@@ -306,8 +307,6 @@ def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, le
     >>> round(low, 3), round(high, 3)
     (0.0, 10.753)
     """
-    from scipy.optimize import minimize_scalar  # slow to import
-
     if codes is not None:
         expected = np.bincount(codes, counts * expected) / np.bincount(codes, counts)
         counts = np.bincount(codes, counts).astype(np.float64)
@@ -319,7 +318,7 @@ def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, le
             whole = abs(float(expected @ np.expm1(rate * counts)))
         return (far - rate * events) / max(whole, 1e-300)
 
-    least = partial(minimize_scalar, limit, bounds=_RATES, method="bounded")
+    least = partial(scipy.optimize.minimize_scalar, limit, bounds=_RATES, method="bounded")
     low, high = (float(least(args=(side,)).fun) for side in (1.0, -1.0))
     return max(0.0, -low), high
 

@@ -23,7 +23,7 @@ from functools import cache, cached_property, partial
 from typing import Any, ClassVar, Literal, Self, TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+import scipy
 from scipy.special import gammaln, softmax
 
 from caltest._arguments import OneOf, among, arguments, options, positive_number, real_kernel
@@ -436,14 +436,14 @@ class Spectrum:
         weights = KernelWeights(fitted, points)
         factor, missing, pivots = incomplete_cholesky(weights, np.arange(n), most, exhausted=_ROUNDING)
         if dense and len(pivots) == most:
-            values, vectors = eigh(fitted(points, points), overwrite_a=True, driver="evd")
+            values, vectors = scipy.linalg.eigh(fitted(points, points), overwrite_a=True, driver="evd")
             kept = slice(int(np.searchsorted(values, _ROUNDING * values[-1])), None)
             values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
             roots = np.sqrt(values)
             return cls(fitted, points, vectors / roots, values, vectors * roots, 0.0)
-        values, vectors = eigh(factor.T @ factor)
+        values, vectors = scipy.linalg.eigh(factor.T @ factor)
         values, vectors = values[::-1].clip(min=0.0), np.ascontiguousarray(vectors[:, ::-1])
-        transform = solve_triangular(factor[pivots], vectors, lower=True, trans="T")
+        transform = scipy.linalg.solve_triangular(factor[pivots], vectors, lower=True, trans="T")
         return cls(fitted, points[pivots], transform, values, factor @ vectors, missing)
 
     @property

@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from scipy import sparse
-from scipy.fft import dct, idct
+import scipy
 
 from caltest._parallel import ALONE, Workers
 from caltest._sums import blocks, over_columns
@@ -148,7 +147,7 @@ class BinnedDistance(Binned):
         squares = sums.multiply(sums).tocoo()
         width = self.probs.shape[1] if self.cells.ndim == 1 else 1
         entries = (squares.data, (squares.row, squares.col // width))
-        by_bin = sparse.csr_array(entries, shape=(clusters.count, squares.shape[1] // width))
+        by_bin = scipy.sparse.csr_array(entries, shape=(clusters.count, squares.shape[1] // width))
         total, fourth = (np.asarray(each.sum(axis=0)) for each in (by_bin, by_bin.multiply(by_bin)))
         lengths = np.sqrt(total)
         effective = total**2 / np.where(fourth > 0.0, fourth, 1.0)
@@ -363,7 +362,7 @@ class SmoothedResiduals(EventCells):
         Smoothing by a Gaussian reflected at both ends multiplies the cosine transform by
         exp(−σ² π² k²/2).
         """
-        spectrum = dct(sums / self.total, axis=1)
+        spectrum = scipy.fft.dct(sums / self.total, axis=1)
         decay = -0.5 * (np.pi * np.arange(self.n_cells)) ** 2
         low, high = np.zeros(len(sums)), np.ones(len(sums))
         for _ in range(_ROUNDS):
@@ -371,7 +370,7 @@ class SmoothedResiduals(EventCells):
             # Terms damped below 1e-16 are left out: few are left but for small widths.
             kept = min(self.n_cells, 2 + int(8.6 / (np.pi * width.min())))
             damped = spectrum[:, :kept] * np.exp(decay[:kept] * width[:, None] ** 2)
-            too_narrow = np.abs(idct(damped, n=self.n_cells, axis=1)).sum(axis=1) > width
+            too_narrow = np.abs(scipy.fft.idct(damped, n=self.n_cells, axis=1)).sum(axis=1) > width
             low = np.where(too_narrow, width, low)
             high = np.where(too_narrow, high, width)
         return np.asarray(0.5 * (low + high))

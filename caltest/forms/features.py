@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest._arguments import has
@@ -429,8 +430,6 @@ def standardised(features: Features, *more: Array) -> Array:
 
     Missing entries are 0, and have a column of their own. All levels of a category together vary by 1.
     """
-    from scipy.stats import rankdata  # slow to import
-
     found = list[Array]()
     for each in (*(Feature("", column) for column in more), *features.columns):
         missing = each.values < 0 if each.levels else np.isnan(each.values)
@@ -439,7 +438,7 @@ def standardised(features: Features, *more: Array) -> Array:
             often = np.argsort(-counts, kind="stable")[:_CROSSED_LEVELS]
             own = [(each.values == level) * 1.0 for level in often if counts[level]]
         else:
-            own = [np.where(missing, np.nan, rankdata(each.values, nan_policy="omit"))]
+            own = [np.where(missing, np.nan, scipy.stats.rankdata(each.values, nan_policy="omit"))]
         own = [_of_variance_one(x) / max(len(own) - 1, 1) ** 0.5 for x in own]
         found += [*own, _of_variance_one(missing * 1.0)] if missing.any() else own
     return np.column_stack(found)

@@ -16,8 +16,8 @@ from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from caltest._arguments import choose
 from caltest._sums import Array, Places, Tile, blocks
@@ -489,7 +489,7 @@ class LowRank:
             order = fixed_order(some) if few else np.arange(len(some))
             exact, missing, pivots = incomplete_cholesky(KernelWeights(part, some), order, rank)
             factor = np.tril(exact[pivots])
-            inverse = solve_triangular(factor, np.eye(len(factor)), lower=True)
+            inverse = scipy.linalg.solve_triangular(factor, np.eye(len(factor)), lower=True)
             function = partial(landmark_features, part, some[pivots], inverse)
         found: Features
         if few:
@@ -518,7 +518,7 @@ class LowRank:
         own, order = function(some), np.arange(len(some))
         wide = incomplete_cholesky(KernelWeights(kernel, some), order, rank).factor
         q, r = np.linalg.qr(own)
-        by = solve_triangular(r, q.T @ wide)
+        by = scipy.linalg.solve_triangular(r, q.T @ wide)
         largest = ((own @ by) ** 2).sum(axis=1).max() * self.predictions.weights.max() ** 2
         bound = (1.0 + 1.0 / 64.0) * float(largest)
         features = MappedFeatures(cast("Summed", self.features), by, bound)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh
+import scipy
 
 from caltest._parallel import Workers
 from caltest._sums import Array, Tile, blocks, multiply, sum_and_multiply, sum_over_tiles
@@ -316,7 +316,7 @@ def _of_low_rank(probs: Array, terms: tuple[Term, ...]) -> tuple[float, Callable
     factors = [incomplete_cholesky(each, order, _PIVOTS).factor for each in scaled]
     # The leading left singular vectors of a tall matrix, through its small Gram matrix.
     factor = np.hstack(factors)
-    values, vectors = eigh(factor.T @ factor)
+    values, vectors = scipy.linalg.eigh(factor.T @ factor)
     kept = values > 1e-12 * max(float(values[-1]), 0.0)
     values, vectors = values[kept][-rank:], vectors[:, kept][:, -rank:]
     basis = np.asarray(factor @ (vectors / np.sqrt(values)))

@@ -22,7 +22,7 @@ from math import comb
 from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
+import scipy
 
 from caltest._parallel import ALONE, Workers
 from caltest._sums import TILE, Array, Places, Tile, blocks, multiply, sum_over_strips, sum_over_tiles
@@ -373,7 +373,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
             do = "take 'skce_uq', or pairing='random'"
             raise InputError(f"every pair of rows that 'skce_ul' looks at is of one cluster; {do}.")
         places = np.concatenate([first, second]), np.concatenate([second, first])
-        pairs = sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
+        pairs = scipy.sparse.csr_array((np.tile(values, 2), places), shape=(clusters.count,) * 2)
         return signed_pairs(pairs, 0.5 / between, False, self.resolution)
 
     def _outcomes(self) -> Iterator[tuple[slice, Array, Array]]:

@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from caltest._parallel import ALONE, Workers
@@ -284,8 +285,6 @@ class Atoms(NamedTuple):
         law of the sum is convolved on a grid: an atom between two points is split between these so that
         its mean stays, which makes the law larger in the convex order, never smaller.
         """
-        from scipy.signal import convolve  # slow to import
-
         values, target = sign * self.values, sign * excess
         first = np.flatnonzero(np.diff(self.clusters, prepend=-1))
         deviation = float(np.sqrt(self.chances @ values**2))
@@ -305,7 +304,7 @@ class Atoms(NamedTuple):
             laws.append(masses)
         while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
             pairs = zip(laws[::2], laws[1::2], strict=False)
-            laws = [convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
+            laws = [scipy.signal.convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
         masses = laws[0][::-1]
         points = float(least.sum()) + step * np.arange(len(masses))[::-1]
         gained = np.cumsum(masses * (points - target))  # of the largest share, from its mean on

@@ -15,8 +15,8 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse
 
 from caltest._parallel import ALONE, Workers
 from caltest._sums import Places, blocks, over_columns
@@ -92,7 +92,7 @@ class Sums(HasSigns):
         """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
         found = np.empty((len(labels), clusters.count))
         for own, y in zip(found, labels, strict=True):
-            sums = sparse.csr_array(self.scores.by_cluster(y, clusters))
+            sums = scipy.sparse.csr_array(self.scores.by_cluster(y, clusters))
             own[:] = sums.multiply(sums).sum(axis=1)
         return found
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -433,7 +434,7 @@ def _normal_nodes(d: int) -> tuple[Array, Array]:
         nodes, weights = np.polynomial.hermite_e.hermegauss(a_side)
         places = np.stack(np.meshgrid(*[nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
         return places, np.ravel(reduce(np.multiply.outer, [weights / weights.sum()] * d))
-    from scipy.stats.qmc import Halton
 
-    sequence = Halton(d, scramble=False).fast_forward(1)  # its first point is 0, at −∞ here
+    sequence = scipy.stats.qmc.Halton(d, scramble=False)
+    sequence.fast_forward(1)  # its first point is 0, at −∞ here
     return np.asarray(ndtri(sequence.random(_POINTS))), np.full(_POINTS, 1.0 / _POINTS)

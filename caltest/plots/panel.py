@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from caltest._parallel import Workers
 from caltest._sums import blocks
@@ -235,7 +235,7 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> Ba
     ordered = np.sort(curves[1:], axis=0)
     k = int(total * alpha / 2 + _ROUNDING)
     point = ConsistencyBand(ordered[k - 1], ordered[-k])
-    below, above = (rankdata(each, method="max", axis=0) for each in (curves, -curves))
+    below, above = (scipy.stats.rankdata(each, method="max", axis=0) for each in (curves, -curves))
     ranks = np.sort(np.minimum(below, above), axis=1)
     groups, sizes = np.unique(ranks, axis=0, return_inverse=True, return_counts=True)[1:]
     shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # of curves that are as extreme, or more so

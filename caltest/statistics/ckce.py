@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, TypeAlias, cast, get_args
 
 import numpy as np
-from scipy.linalg import blas, eigh, lapack
+import scipy
 
 from caltest._arguments import Number, Whole, anything, changed, choose, options, positive_integer
 from caltest._parallel import check_fits
@@ -128,14 +128,15 @@ def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
         k[rows] = kernel_matrix(rows, slice(0, n))
     k[np.diag_indices(n)] += c
     # LAPACK and BLAS write in place, column by column: of the transpose of a symmetric matrix.
-    factor, failed = lapack.dpotrf(k.T, lower=1, overwrite_a=1)
+    factor, failed = scipy.linalg.lapack.dpotrf(k.T, lower=1, overwrite_a=1)
     if not failed:
-        inverse, failed = lapack.dpotri(factor, lower=1, overwrite_c=1)
+        inverse, failed = scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
     if failed:
         found = f"the kernel matrix plus λ n = {c:.3g} on its diagonal is singular to rounding"
         raise InputError(f"{found}; give a larger regularization.")
     _mirror(inverse)
-    w = blas.dsyrk(-c, inverse, beta=1.0, c=inverse.copy(order="F"), lower=1, overwrite_c=1)
+    start = inverse.copy(order="F")
+    w = scipy.linalg.blas.dsyrk(-c, inverse, beta=1.0, c=start, lower=1, overwrite_c=1)
     _mirror(w)
     return np.asarray(w)
 
@@ -332,7 +333,7 @@ class CKCE(Listed, row="ckce"):
         factor = fitted._fit.factor
         if factor is not None:
             scaled_rows = factor * roots[:, None]
-            values, vectors = eigh(scaled_rows.T @ scaled_rows)
+            values, vectors = scipy.linalg.eigh(scaled_rows.T @ scaled_rows)
             values = values.clip(min=0.0)
             strength = values / (values + c) ** 2
             kept = strength > _NEGLIGIBLE * strength.max()  # Ψ has orthogonal columns, ΨΨᵀ = W

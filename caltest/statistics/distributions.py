@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Literal, Self, cast
 
 import numpy as np
-from scipy.spatial.distance import pdist, squareform
+import scipy
 
 from caltest._arguments import Number, among, options
 from caltest._parallel import ALONE, Workers
@@ -479,7 +479,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         points, (mean, variance) = law.points(), law.mean_and_variance()
         some = representatives(points)
         first, second = (some[each] for each in np.triu_indices(len(some), 1))
-        apart = pdist(points[some])
+        apart = scipy.spatial.distance.pdist(points[some])
         wide = np.sqrt((mean[first] - mean[second]) ** 2 + variance[first] + variance[second])
         width = float(np.median(wide) or wide.mean() or 1.0)  # many pools may hold one number only
         auto: Literal["nystrom"] | None = None if predictions.n_samples <= _ALL_PAIRS else "nystrom"
@@ -534,10 +534,10 @@ class EnergyScore(Listed, row="energy"):
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
         law = cast("Pools", predictions.law)
-        scores = np.empty(law.pool.shape[:2])
+        scores, between = np.empty(law.pool.shape[:2]), scipy.spatial.distance
         for rows in blocks(law.n_samples, max(1, _HELD // law.pool[0].size)):
             points = standardised(law.pool[rows])
-            distances = np.stack([squareform(pdist(own)).sum(axis=0) for own in points])
+            distances = np.stack([between.squareform(between.pdist(own)).sum(axis=0) for own in points])
             scores[rows] = fair_scores(distances, distances.sum(axis=1, keepdims=True), law.size)
         table = predictions.weighted(scores - scores.mean(axis=1, keepdims=True))
         probs = np.broadcast_to(1.0 / law.size, table.shape)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy
 from scipy.special import betainc, ndtri
 
 from caltest._numbers import counted, figures
@@ -46,10 +47,8 @@ class HitPairs(InOrder):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for labels (B, n)."""
-        from scipy.signal import lfilter  # slow
-
         hits = (labels[:, self.rows] == self.hit).astype(np.float64)
-        before = lfilter([0.0, self.near or 1.0], [1.0, -self.near], hits, axis=1)
+        before = scipy.signal.lfilter([0.0, self.near or 1.0], [1.0, -self.near], hits, axis=1)
         return np.asarray((hits * before).sum(axis=1))
 
     def in_words(self, labels: Labels, found: bool) -> str:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import logsumexp
 
 from caltest._parallel import ALONE, Workers
@@ -81,7 +81,7 @@ def least_mean(sums: Array, counts: Array, least: float, level: float, times: fl
     near = least + 1e-9 * scale
     if against(near) <= 0.0:
         return least
-    return float(brentq(against, near, estimate, xtol=1e-7 * scale, rtol=1e-12))
+    return float(scipy.optimize.brentq(against, near, estimate, xtol=1e-7 * scale, rtol=1e-12))
 
 
 # ------------------------------------------------------------------ forms

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 
 from caltest._arguments import Number, options
 from caltest._parallel import ALONE, Workers
@@ -464,9 +465,8 @@ class SmoothErrors(AtHorizon):
         n, sorted_by = len(self.risk), np.lexsort((~event, time))
         places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
         predicted, (least, most) = np.sort(self.risk)[places], (max(k * n, 10.0) for k in _NEAR)
-        from scipy.stats import rankdata  # which takes long to import
 
-        ranks = rankdata(self.risk)
+        ranks = scipy.stats.rankdata(self.risk)
         came, risk = event[sorted_by] & (time[sorted_by] <= self.horizon), self.risk[sorted_by]
         ordered, found = ranks[sorted_by], []
         for centre, own in zip(np.sort(ranks)[places], predicted, strict=True):
