@@ -99,6 +99,32 @@ class Table(Scores):
 
 
 @dataclass(frozen=True, eq=False)
+class Lengths(Scores):
+    """s_i(y) = w_i |e_y − g_i|² = w_i (1 + |g_i|² − 2 g_iy): of many classes their table is large."""
+
+    probs: Array  #: The predictions g, (n, m).
+    by: Array  #: w, (n,).
+
+    size = 1
+
+    @cached_property
+    def _alike(self) -> float:
+        """What is the same for all labels."""
+        return float(self.by @ (1.0 + np.einsum("ik,ik->i", self.probs, self.probs)))
+
+    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
+        """Add up the lengths of all rows."""
+        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+            found = self.probs[np.arange(len(self.by)), outcomes[0]] @ self.by[:, None]
+        else:
+            from caltest.loops import rows as _loops
+
+            found = np.zeros(len(outcomes))
+            _loops.weighted_sums(self.probs, self.by, outcomes, found)
+        return np.asarray(self._alike - 2.0 * found)[:, None]
+
+
+@dataclass(frozen=True, eq=False)
 class Steps(Scores):
     """s_i(y) = a_i + b_i y of an event y = 0 or 1, in the cell that the row lies in."""
 
@@ -301,7 +327,7 @@ class FeatureResiduals(Scores):
 
     probs: Array  #: The predictions g, (n, m).
     features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
-    owns: tuple[Callable[[slice, Any], Table], ...]  #: Of rows and their features, at most F numbers.
+    owns: tuple[Callable[[slice, Any], Scores], ...]  #: Of rows and their features, at most F numbers.
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -326,7 +352,7 @@ class FeatureResiduals(Scores):
         return np.asarray(sum(fixed))
 
     @cached_property
-    def _own_tables(self) -> tuple[Table, ...]:
+    def _all_owns(self) -> tuple[Scores, ...]:
         return tuple(own(ALL, self.features) for own in self.owns)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
@@ -353,7 +379,7 @@ class FeatureResiduals(Scores):
             _kernel_loops.sums_by_class(part, entries.rows, entries.keys, entries.counts, size, sums)
         fixed = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ part[:]
         sums[:, :-1] += fixed
-        owns = self._own_tables if whole else (own(rows, part[:]) for own in self.owns)
+        owns = self._all_owns if whole else (own(rows, part[:]) for own in self.owns)
         for place, own in enumerate(owns):
             sums[:, -1, place] = own.sums(outcomes)[:, 0]
         return sums.reshape(len(outcomes), -1)

@@ -22,7 +22,7 @@ from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.sampling import DRAWS
-from caltest.scores import ALL, Entries, FeatureResiduals, RoundedFeatures, Table, residuals_of
+from caltest.scores import ALL, Entries, FeatureResiduals, Lengths, RoundedFeatures, Scores, Table, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 
@@ -56,7 +56,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """Features times residuals, and beside them what the pairs i = j add."""
         if self.shared is not None:
             return self.shared[0]
-        return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_table,))
+        return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_scores,))
 
     @property
     def shared_scores(self) -> FeatureResiduals | None:  # type: ignore[override]
@@ -67,14 +67,14 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """The features that are added up."""
         return self.features.base if isinstance(self.features, MappedFeatures) else self.features
 
-    def _own_table(self, rows: slice, features: Any) -> Table:
-        """Return what the pairs i = j of some rows add."""
-        if rows == ALL and not isinstance(self._base, ComputedFeatures):
-            return Table(self._own, self.probs)
+    def _own_scores(self, rows: slice, features: Any) -> Scores:
+        """Return what the pairs i = j of some rows add, from the features that are added up."""
         if isinstance(self.features, MappedFeatures):
             features = replace(self.features, base=features)
-        probs = self.probs[rows]
-        return Table(diagonal_table(probs, (Term(LowRankWeights(features), self.matrix),)), probs)
+        weights, probs = LowRankWeights(features), self.probs[rows]
+        if self.matrix is None:
+            return Lengths(probs, weights.diagonal())
+        return Table(diagonal_table(probs, (Term(weights, self.matrix),)), probs)
 
     @property
     def summed(self) -> tuple[int, ...]:
@@ -158,6 +158,10 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
+    @cached_property
+    def _lengths(self) -> Scores:
+        return self._own_scores(ALL, self._base)
+
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
         at_once = max(1, _HELD // size)
@@ -183,7 +187,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))
         squares, given = np.zeros(len(labels)), (entries.rows, entries.keys, entries.counts)
         _kernel_loops.squares_by_class(features.pieces, *given, self._expected_pieces, squares)
-        own = 0.0 if self.diagonal else Table(self._own, self.probs).sums(labels)[:, 0]
+        own = 0.0 if self.diagonal else self._lengths.sums(labels)[:, 0]
         return np.asarray(self.scale * (features.unit**2 * squares - own))
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
@@ -209,7 +213,7 @@ def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
     for each in alike.values():
         _, first = each[0]
         if 1 < len(each) <= first._base.shape[1]:
-            owns = tuple(form._own_table for _, form in each)
+            owns = tuple(form._own_scores for _, form in each)
             scores = FeatureResiduals(first.probs, first._base, owns)
             for number, (place, form) in enumerate(each):
                 found[place] = replace(form, shared=(scores, number))

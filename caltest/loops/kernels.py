@@ -278,19 +278,19 @@ def squares_by_class(pieces: Any, rows: Any, keys: Any, counts: Any, expected: A
     """
     m = expected.shape[1]
     some, other = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32)
-    ends = np.empty((len(found), 2 * m + 1), np.int32)
+    ends, squares = np.empty((len(found), 2 * m + 1), np.int32), np.empty(WIDTH)
     _find_ends(keys, counts[:, 0], ends)
     for c in range(len(pieces)):
         for b in range(len(found)):
-            square = 0.0
+            squares[:] = 0.0
             for label in range(m):
                 start, middle, end = ends[b, 2 * label], ends[b, 2 * label + 1], ends[b, 2 * label + 2]
                 _sum_rows(pieces[c], rows[b], start, middle, some)
                 _sum_rows(pieces[c], rows[b], middle, end, other)
-                for f in range(WIDTH):
+                for f in range(WIDTH):  # side by side: no square waits for another
                     total = (some[f] - other[f]) - expected[c, label, f]
-                    square += total * total
-            found[b] += square
+                    squares[f] += total * total
+            found[b] += squares.sum()
 
 
 # ------------------------------------------------------------------ distances

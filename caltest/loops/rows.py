@@ -126,6 +126,19 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
 
 
 @loop
+def weighted_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
+    """Add Σ_i w_i A[i, y_i] of a table (n, m), weights (n,) and labels (B, n) to ``sums`` (B,)."""
+    n, m = table.shape
+    size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
+    for start in range(0, n, size):
+        for b in range(len(labels)):
+            total = 0.0
+            for i in range(start, min(start + size, n)):
+                total += by[i] * table[i, labels[b, i]]
+            sums[b] += total
+
+
+@loop
 def cell_sums(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
     """Add up what labels 1 add to the cells that rows lie in, (n,): to ``sums`` (B, K).
 
