@@ -21,6 +21,7 @@ from caltest._parallel import added
 from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
+from caltest.laws.classes import likeliest
 from caltest.sampling import ROWS
 
 Cells: TypeAlias = Places
@@ -238,7 +239,7 @@ def residuals_of(probs: Array, labels: Outcomes) -> Array:
 def usual_classes(probs: Array) -> NDArray[np.int32]:
     """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
     if float(np.mean(1.0 - probs.max(axis=1))) < 0.5:
-        return np.asarray(probs.argmax(axis=1), dtype=np.int32)
+        return likeliest(probs).astype(np.int32)
     return np.full(len(probs), -1, dtype=np.int32)
 
 

@@ -163,7 +163,7 @@ def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
     if not isinstance(law, Classes):
         return _chance_of_steps(codes, law, outcomes)
     probs, (n, m), n_codes = law.probs, law.probs.shape, int(codes.max()) + 1
-    if n_codes == 1 or len(np.unique(outcomes)) == 1 or (probs.argmax(axis=1) == outcomes).all():
+    if n_codes == 1 or len(np.unique(outcomes)) == 1 or (law.top == outcomes).all():
         return 1.0
     every = np.arange(n)
     pairs = np.unique(outcomes * n_codes + codes)  # of a class and a code that occur together
@@ -197,7 +197,7 @@ def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
         return {"whether the event was seen": event(np.full(len(came), came.mean()), came)}
     if not isinstance(law, Classes):
         return {"the outcome": (law, outcomes)}
-    right = event(law.probs.max(axis=1), law.probs.argmax(axis=1) == outcomes)
+    right = event(law.probs.max(axis=1), law.top == outcomes)
     return {"the outcome": (law, outcomes), "whether the top class was right": right}
 
 
@@ -301,7 +301,7 @@ def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
         return ()
     seen = ""
     if isinstance(law, Classes):
-        if _own_rates(law.probs, sample.labels) <= _NEARLY:
+        if _own_rates(law, sample.labels) <= _NEARLY:
             seen = "The rows with one prediction have exactly the predicted rate, again and again"
         elif _as_if_fitted(sample, slope):
             seen = "Errors add up to almost exactly 0, as a fit makes them"
@@ -315,10 +315,9 @@ def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
     return () if seen.startswith(":") else (Premise("unseen rows", seen, do, withholds=True),)
 
 
-def _own_rates(probs: Array, labels: Places) -> float:
+def _own_rates(law: Classes, labels: Places) -> float:
     """Return the chance that so many blocks of equal predictions have exactly the stated rate."""
-    n, m = probs.shape
-    top = probs.argmax(axis=1)
+    probs, top, (n, m) = law.probs, law.top, law.probs.shape
     events = [(probs[:, k], labels == k) for k in ([1] if m == 2 else range(min(m, _MOST_CLASSES)))]
     events += [(probs[np.arange(n), top], labels == top)] if m > 2 else []
     least_chance = 1.0

@@ -22,7 +22,7 @@ from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.sampling import DRAWS
-from caltest.scores import ALL, Entries, FeatureResiduals, Lengths, RoundedFeatures, Scores, Table, residuals_of
+from caltest.scores import ALL, Entries, FeatureResiduals, Lengths, RoundedFeatures, Table, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 
@@ -67,7 +67,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """The features that are added up."""
         return self.features.base if isinstance(self.features, MappedFeatures) else self.features
 
-    def _own_scores(self, rows: slice, features: Any) -> Scores:
+    def _own_scores(self, rows: slice, features: Any) -> Lengths | Table:
         """Return what the pairs i = j of some rows add, from the features that are added up."""
         if isinstance(self.features, MappedFeatures):
             features = replace(self.features, base=features)
@@ -159,7 +159,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return diagonal_table(self.probs, self.pairs.kernel_terms)
 
     @cached_property
-    def _lengths(self) -> Scores:
+    def _lengths(self) -> Lengths | Table:
         return self._own_scores(ALL, self._base)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:

@@ -231,20 +231,22 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         return self.scores.finite / float(np.sqrt(max(self.fixed[0], base.CERTAIN)))
 
     @cached_property
-    def _variances(self) -> Array:
-        """Of what the rows add, (n,)."""
-        return np.concatenate([(probs * each**2).sum(axis=0) for probs, each in self._centred()])
+    def _central(self) -> tuple[Array, float]:
+        """Variances of what the rows add, (n,), and the sum of their third cumulants."""
+        variances, third = [], 0.0
+        for rows in blocks(len(self.table), max(1, _ENTRIES // self.probs.shape[1])):
+            # Class by class, since NumPy's loops are as long as the last axis.
+            probs, finite = (np.array(x[rows].T, order="C") for x in (self.probs, self._finite))
+            finite -= (probs * finite).sum(axis=0)
+            probs *= finite
+            weighed = probs * finite
+            variances.append(weighed.sum(axis=0))
+            third += float(np.vdot(weighed, finite))
+        return np.concatenate(variances), third
 
     @cached_property
     def _mean_and_variance(self) -> tuple[float, float]:
-        return float(np.vdot(self.probs, self._finite)), float(self._variances.sum())
-
-    def _centred(self) -> Iterator[tuple[Array, Array]]:
-        """Yield, some rows at a time, predictions and entries less their means, (m, rows)."""
-        for rows in blocks(len(self.table), max(1, _ENTRIES // self.probs.shape[1])):
-            # Class by class, since NumPy's loops are as long as the last axis.
-            probs, finite = (np.ascontiguousarray(x[rows].T) for x in (self.probs, self._finite))
-            yield probs, finite - (probs * finite).sum(axis=0)
+        return float(np.vdot(self.probs, self._finite)), float(self._central[0].sum())
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -314,7 +316,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
     @property
     def surprises(self) -> float:
         """Effective number of labels other than the likeliest."""
-        return base.effective_surprises(self._variances, 1.0 - over_columns(np.maximum, self.probs))
+        return base.effective_surprises(self._central[0], 1.0 - over_columns(np.maximum, self.probs))
 
     @property
     def reach(self) -> float:  # type: ignore[override]
@@ -325,7 +327,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         return self  # it is one sum
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        third = sum(float(np.vdot(probs * each**2, each)) for probs, each in self._centred())
+        third = self._central[1]
         return Moments.of_cumulants(*self._mean_and_variance, third, surprises=self.surprises)
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:

@@ -177,7 +177,7 @@ class Classes(Law):
     @cached_property
     def top(self) -> Places:
         """The most probable class of every row, (n,); of tied classes the first."""
-        return np.asarray(self.probs.argmax(axis=1))
+        return likeliest(self.probs)
 
     def take(self, rows: Any) -> Classes:
         """Return the law of some rows."""
@@ -224,6 +224,12 @@ class Classes(Law):
         return found
 
 
+def likeliest(probs: Array) -> Places:
+    """Return the most probable class of every row of ``probs`` (n, m); of tied classes the first."""
+    parts = blocks(len(probs), max(1, _STAYING // probs.shape[1]))  # NumPy copies what is read-only
+    return np.concatenate([probs[rows].argmax(axis=1) for rows in parts])
+
+
 @dataclass(frozen=True, eq=False)
 class LabelSampler:
     """Draws label vectors row by row from the predictions, which are held fixed.
@@ -253,8 +259,9 @@ class LabelSampler:
         for rows in blocks(len(probs), max(1, _STAYING // m)):
             sums = np.cumsum(probs[rows], axis=1)
             own = np.divide(sums[:, :-1], sums[:, -1:], out=cumulative[rows])  # what is missing from 1
-            last_possible = m - 1 - np.argmax(probs[rows, ::-1] > 0, axis=1)  # is no one class's
-            own[np.arange(m - 1) >= last_possible[:, None]] = 1.0
+            ends = np.flatnonzero(probs[rows, -1] <= 0)  # is no one class's
+            last_possible = m - 1 - np.argmax(probs[rows][ends, ::-1] > 0, axis=1)
+            own[ends] = np.where(np.arange(m - 1) >= last_possible[:, None], 1.0, own[ends])
         return cls(cumulative, seed, first)
 
     @property

@@ -186,7 +186,7 @@ def means(rows: Rows, labels: NDArray[Any], lens: str | None) -> dict[str, Any]:
     if rows.n_classes > 2:
         if lens is not None or labels.ndim > 1:
             return {}
-        probs, right, lens = rows.probs.max(axis=1), labels == rows.probs.argmax(axis=1), "top_label"
+        probs, right, lens = rows.probs.max(axis=1), labels == rows.law.top, "top_label"
     both = np.average(np.column_stack([probs, right]), axis=0, weights=rows.weights).tolist()
     named = None if lens is None else event(lens, rows)
     return dict(zip(("event", "predicted", "observed"), (named, *both), strict=True))

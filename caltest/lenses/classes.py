@@ -11,12 +11,13 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from caltest._arguments import name_or_place, options, whole_number
-from caltest._sums import Places
+from caltest._sums import Places, blocks
 from caltest._visible import quoted
 from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.laws import Outcomes, Predictive
+from caltest.sampling import ROWS
 
 #: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
 #: reduced classes, as small whole numbers: blocks of drawn labels are large.
@@ -162,10 +163,13 @@ class _Event(Lens):
     def show(self, predictions: Rows) -> Reduction:
         """Return (P(not), P(among them)): both sums, not one minus the other, so that 1e-20 stays."""
         columns, names = self._columns(predictions)
-        inside = np.take_along_axis(predictions.probs, columns, axis=1).sum(axis=1)
-        others = predictions.probs.copy()
-        np.put_along_axis(others, columns, 0.0, axis=1)
-        pair = np.minimum(np.column_stack([others.sum(axis=1), inside]), 1.0)
+        pair = np.empty((len(columns), 2))
+        for rows in blocks(len(columns), ROWS):
+            others, own = predictions.probs[rows].copy(), columns[rows]
+            pair[rows, 1] = np.take_along_axis(others, own, axis=1).sum(axis=1)
+            np.put_along_axis(others, own, 0.0, axis=1)
+            pair[rows, 0] = others.sum(axis=1)
+        np.minimum(pair, 1.0, out=pair)
         if columns.shape[1] == 1:
             see = partial(is_column, columns[:, 0])
         else:

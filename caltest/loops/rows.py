@@ -51,12 +51,15 @@ def guide(sums: Any, table: Any) -> None:
     G is a power of two, so that none of these numbers, nor which of them comes before another number,
     is ever rounded.
     """
+    steps = table.shape[1]
     for i in range(len(sums)):
-        k = 0
-        for g in range(table.shape[1]):
-            while k < sums.shape[1] and sums[i, k] <= g / table.shape[1]:
-                k += 1
-            table[i, g] = k
+        table[i] = 0
+        for k in range(sums.shape[1]):
+            g = int(np.ceil(sums[i, k] * steps))
+            if g < steps:
+                table[i, g] += 1
+        for g in range(1, steps):
+            table[i, g] += table[i, g - 1]
 
 
 @loop
