@@ -131,7 +131,7 @@ def test_what_cannot_be_measured_has_its_reason(runner):
     assert runner.child(task("fail")) == {"reason": "ValueError: no such thing"}
     assert runner.child(task("decline")) == {"reason": "not here"}
     assert runner.child(task("nothing"))["reason"].startswith("AttributeError")
-    assert runner.child(task("fail"), peers=True)["reason"].startswith("no environment")
+    assert runner.child(task("fail"), by="probcal")["reason"].startswith("no environment")
 
 
 def test_only_the_last_answer_counts(runner):
@@ -183,18 +183,15 @@ def test_a_peer_brings_ours_of_the_same_input():
 
 
 def test_aims_and_growth_speak_of_cases_that_there_are():
-    from validation.benchmarks.aims import AIMS, RATIOS, SHARES
-    from validation.benchmarks.cases import DEFAULT_TEST, DEPENDENT, cases
+    from validation.benchmarks.aims import AIMS
+    from validation.benchmarks.cases import cases
     from validation.benchmarks.growth import SERIES
 
     keys = {case.key for case in cases()}
     for aim in AIMS:
         assert (aim.what, "caltest", aim.n, aim.m, aim.jobs) in keys, aim
-    for what, n, m, by, _ in RATIOS:
-        assert {(what, who, n, m, 1) for who in ("caltest", by)} <= keys, what
-    for n, m in DEPENDENT:
-        named = {DEFAULT_TEST, *(what for what, _ in SHARES)}
-        assert {(what, "caltest", n, m, 1) for what in named} <= keys
+        others = {by for what, by, *sizes in keys if (what, *sizes) == (aim.what, *aim[1:4])}
+        assert (len(others) > 1) == aim.of_peer, aim
     for series in SERIES:
         sizes = [
             case.n for case in cases()
@@ -267,22 +264,17 @@ def test_ratios_are_of_the_same_input_run_and_number(tmp_path):
 
 def test_aims_are_missed_where_they_are_missed():
     from validation.benchmarks.aims import aims
-    from validation.benchmarks.cases import BINARY_TEST, DEFAULT_TEST
+    from validation.benchmarks.cases import AUDIT, KS
 
-    times = [
-        row(n=1_000, best=0.002),
-        row(DEFAULT_TEST, n=4_000, best=1.4),
-        row(BINARY_TEST, n=5_000, m=2, best=0.5),
-        row(BINARY_TEST, "probcal", n=5_000, m=2, best=40.0),
+    about = dict.fromkeys(("peer_s", "before_s", "by"), "") | {"m": "10", "jobs": "2"}
+    ours = about | {"what": AUDIT, "n": "100000", "before_s": "6.4", "now_s": "5"}
+    beside = about | {"what": KS, "n": "1000", "m": "2", "jobs": "1", "by": "mapie"}
+    beside |= {"before_s": "0.003", "now_s": "0.001", "peer_s": "0.002"}
+    met = [tuple(line.values())[1:] for line in aims([ours, beside], [])]
+    assert met == [
+        ("≤ 1 × mapie", "1.5 ×", "0.5 ×", "reached"),
+        ("≤ 4 s", "6.4 s", "5 s", "1.2 times the aim"),
     ]
-    met = [tuple(line.values())[1:] for line in aims(times, [])]
-    ours = ("≤ 3 ms", "2 ms", "reached")
-    theirs = ("≥ 100", "80", "1.2 times the aim")
-    assert met == [("≤ 1 s", "1.4 s", "1.4 times the aim"), ours, theirs]
-    # Beside an older checkout only the share counts: 1 of 3.2 seconds was aimed at.
-    first, *_ = aims(times, [], [row(DEFAULT_TEST, n=4_000, before_s=6.4, now_s=1.6, ratio=0.25)])
-    assert first["measured"] == "0.25 of before: 6.4 s, now 1.6 s"
-    assert first[""] == "reached"
 
 
 def test_rows_are_written_as_they_come_and_replaced_by_key(tmp_path):
@@ -313,10 +305,8 @@ def test_the_peers_do_not_import_caltest():
 def test_a_package_that_was_not_installed_is_a_row(runner):
     from validation.benchmarks.cases import wanted
 
-    runner.peers, runner.failed = (
-        Path(sys.executable),
-        {"probcal": "cannot be installed: no reason given"},
-    )
+    runner.peers = dict.fromkeys(("probcal", "netcal"), Path(sys.executable))
+    runner.failed = {"probcal": "cannot be installed: no reason given"}
     case = next(case for case in wanted(["probcal"], quick=True) if case.by == "probcal")
     assert runner.case(case) == {"reason": "cannot be installed: no reason given"}
     netcal = replace(case, by="netcal", work="netcal_mmce", options={}, m=3)

@@ -8,12 +8,14 @@ every row, and where it is not idle at the start, that is said.
 
 * ``--full``: a million rows, and all of a thousand classes too;
 * ``--quick``: everything with few rows, in a temporary folder unless ``--out`` is given;
-* ``--only NAME``: a group (overhead, estimate, exact, moments, default, scale, dependent, others,
-  hundreds, growth, peers, findings, limits, loops), a package, or part of a name;
-* ``--before DIR``: instead, what is ours with an older checkout, in turn with this one: three pairs of
-  processes, one of cases that take long. Writes ``benchmarks_before.csv``;
-* ``--peers``: make an environment of the other packages in build/peers, with pip;
-  ``--peers-python PATH``: take one that is there. Without, their rows say that there is none;
+* ``--only NAME``: a group (speed, overhead, estimate, exact, moments, default, scale, dependent,
+  others, hundreds, growth, peers, findings, limits, loops), a package, or part of a name;
+* ``--before DIR``: instead, what is ours with an older checkout, and the peer's, in turn with this one:
+  three processes of each, one of cases that take long. Writes ``benchmarks_before.csv``; with ``--only
+  speed --peers`` these are the aims of docs/scale.md;
+* ``--peers``: make an environment of each other package in build/peers, with pip;
+  ``--peers-python PATH``: take one that is there and has all. Without, their rows say
+  that there is none;
 * ``--table``: only write benchmarks.md and the times on the pages again.
 """
 
@@ -33,6 +35,7 @@ from validation.benchmarks.environment import made
 from validation.benchmarks.findings import FINDINGS
 from validation.benchmarks.growth import SERIES, exponents
 from validation.benchmarks.limits import machine
+from validation.benchmarks.peers import PACKAGES
 from validation.benchmarks.runner import ROOT, SECONDS, Runner, load
 
 RESULTS = ROOT / "validation" / "results"
@@ -74,7 +77,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def measure(options: argparse.Namespace, say: partial[None]) -> None:
     """Measure all that is wanted, and write it."""
-    python, failed = made(say=say) if options.peers else (options.peers_python, {})
+    needed = {case.by for case in options.cases} - {"caltest"}
+    if not options.only or {"findings", "peers"} & set(options.only):
+        needed |= {package for package, _ in FINDINGS.values()}
+    pythons, failed = made(sorted(needed), say=say) if options.peers else ({}, {})
+    if options.peers_python:
+        pythons = dict.fromkeys(PACKAGES, options.peers_python)
     times, findings = store.times(options.out), store.findings(options.out)
     if not options.quick:
         times.keep(case.key for case in cases())
@@ -86,7 +94,7 @@ def measure(options: argparse.Namespace, say: partial[None]) -> None:
         runner = Runner(
             folder=Path(folder),
             run=datetime.now(UTC).isoformat(timespec="seconds"),
-            peers=python,
+            peers=pythons,
             failed=failed,
             timeout=1800.0 if options.full else 600.0,
             seconds=0.05 if options.quick else SECONDS,

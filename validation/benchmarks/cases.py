@@ -41,6 +41,14 @@ FIRST_COMMAND = (
     "audit --example digits:random_forest --materiality 0.02 --seed 1 --report report.html"
     " --fail-on never"
 )
+BINS, DIAGRAM = "bin table", "points of the reliability diagram"
+CRPS_NORMALS, CRPS_MEMBERS = "CRPS of normals", "CRPS of 20 members"
+D_CALIBRATION, RANKS = "D-calibration of curves", "exact test of ranks"
+AUDIT_OF_COLUMNS = "audit with defaults, three columns of groups, 499 draws"
+AUDIT_OF_NORMALS, AUDIT_OF_MEMBERS = "audit of normals", "audit of 20 members"
+AUDIT_OF_POINTS = "audit of points between known ends"
+FIRST_AUDIT = "first audit of a process, without compiled loops, less the second"
+OF_A_FILE, WITH_A_PAGE = "caltest audit of a file of 1 000 rows", "caltest audit of it with a page"
 LOW_RANK_STREAM, ECD_STREAM = "SKCE_uq of rank 256, 19 draws, from a file", "ECD, 19 draws, from a file"
 
 
@@ -137,6 +145,7 @@ def _exact() -> Iterator[Case]:
         yield Case("moments", "SKCE_uq, p-value from moments", n, 10, "pvalue", moments)
 
 
+_FIRST_TIME: dict[str, Any] = {"arguments": FIRST_COMMAND, "compiled": False}
 _AUDIT: dict[str, Any] = {"function": "audit"}
 _TOP_AUDIT: dict[str, Any] = _AUDIT | {"lenses": "top_label"}
 
@@ -163,9 +172,8 @@ def _defaults() -> Iterator[Case]:
 def _overhead() -> Iterator[Case]:
     yield Case("overhead", FEW_ROWS, 100, 10, "estimate", {"statistic": None})
     yield Case("overhead", IMPORT, 0, 0, "import_time", input="none")
-    for what, compiled in ((FIRST_TIME, False), (COMPILED, True)):
-        options = {"arguments": FIRST_COMMAND, "compiled": compiled}
-        yield Case("overhead", what, 0, 0, "command", options, input="none")
+    options = {"arguments": FIRST_COMMAND, "compiled": True}
+    yield Case("overhead", COMPILED, 0, 0, "command", options, input="none")
 
 
 def _hundreds() -> Iterator[Case]:
@@ -332,12 +340,58 @@ def _classical(n: int) -> Iterator[Case]:
             yield Case("peers", what, n, 2, work, options, by=by)
 
 
+def _speed() -> Iterator[Case]:
+    """Yield what is compared with the fastest peer, and what was aimed at."""
+    for n in (1_000, 10_000, 1_000_000):
+        for case in _classical(n):
+            if case.what in (SPIEGELHALTER, KS, KUIPER) and case.by in ("caltest", "mapie"):
+                yield replace(case, group="speed")
+    for n in (1_000, 100_000):
+        for what, work, peer, by in (
+            (BINS, "bin_table", "calibration_curve", "scikit-learn"),
+            (DIAGRAM, "diagram", "calibration_curve", "scikit-learn"),
+        ):
+            yield Case("speed", what, n, 2, work)
+            yield Case("speed", what, n, 2, peer, by=by)
+        for what, of, function, statistic, peer, by in (
+            (CRPS_NORMALS, "normals", "estimate", "crps", "normals", "scoringrules"),
+            (CRPS_MEMBERS, "members", "estimate", "crps", "members", "scoringrules"),
+            (D_CALIBRATION, "times", "test", "d_calibration", "curves", "SurvivalEVAL"),
+        ):
+            options: dict[str, Any] = {"of": of, "function": function, "statistic": statistic}
+            yield Case("speed", what, n, 2, "numbers", options)
+            yield Case("speed", what, n, 2, peer, by=by)
+        yield Case("speed", RANKS, n, 2, "numbers", {"of": "ranks", "function": "test"})
+        yield Case("speed", RANKS, n, 2, "ranks", by="sbi")
+    three = _AUDIT | {"columns": True, "n_resamples": 499}
+    for n in (10_000, 100_000, 1_000_000):
+        yield Case("speed", AUDIT_OF_COLUMNS, n, 2, "call", three, jobs=2)
+    for what, of, n in (
+        (AUDIT_OF_NORMALS, "normals", 100_000),
+        (AUDIT_OF_MEMBERS, "members", 100_000),
+        (AUDIT_OF_POINTS, "points", 100_000),
+        (AUDIT_OF_POINTS, "points", 1_000_000),
+    ):
+        yield Case("speed", what, n, 2, "numbers", {"of": of, "function": "audit"}, jobs=2)
+    yield Case("speed", AUDIT, 100_000, 10, "call", _AUDIT, jobs=2)
+    yield Case("speed", DEFAULT_TEST, 20_000, 1_000, "pvalue", _DEFAULT)
+    yield Case("speed", AUDIT, 20_000, 1_000, "call", _AUDIT, jobs=2)
+    yield Case("speed", DEFAULT_TEST, 1_000_000, 10, "pvalue", _DEFAULT, jobs=2)
+    for n in (1_000_000,):
+        what = f"{DEFAULT_TEST}, from a file"
+        yield Case("speed", what, n, 2, "from_file", _DEFAULT, jobs=2, input="parquet")
+    yield Case("speed", FIRST_AUDIT, 0, 0, "first_audit", input="none")
+    for what, page in ((OF_A_FILE, False), (WITH_A_PAGE, True)):
+        yield Case("speed", what, 0, 0, "audit_of_file", {"page": page}, input="none")
+    yield Case("speed", FIRST_TIME, 0, 0, "command", _FIRST_TIME, input="none")
+
+
 def cases() -> tuple[Case, ...]:
     """Return all cases; one that two groups want is measured once."""
     found: dict[tuple[str, str, int, int, int], Case] = {}
     for group in (
-        _overhead, _estimates, _exact, _defaults, _scale, _dependent, _others, _hundreds, _growth,
-        _peers,
+        _speed, _overhead, _estimates, _exact, _defaults, _scale, _dependent, _others, _hundreds,
+        _growth, _peers,
     ):  # fmt: skip
         for case in group():
             found.setdefault(case.key, case)

@@ -1,11 +1,11 @@
-"""The environment of the other packages: a virtual environment of their own."""
+"""The environments of the other packages: each package has a virtual environment of its own."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from validation.benchmarks.peers import PACKAGES
@@ -18,27 +18,30 @@ def python_of(folder: Path) -> Path:
     return folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
-def made(folder: Path = FOLDER, say: Callable[[str], None] = print) -> tuple[Path, dict[str, str]]:
-    """Make the environment where it is not there yet, and install what can be installed.
+def made(
+    packages: Iterable[str] = PACKAGES, folder: Path = FOLDER, say: Callable[[str], None] = print
+) -> tuple[dict[str, Path], dict[str, str]]:
+    """Make environments where they are not there yet, and install what can be installed.
 
-    One package after another: one that fails leaves the others, and its reason is returned. netcal
-    needs PyTorch, which takes several gigabytes.
+    A package that cannot be installed leaves the others. Some need PyTorch, of several gigabytes.
 
     Returns
     -------
     tuple
-        The environment's Python, and the reasons of those that failed, by name.
+        Of each package its environment's Python, and the reasons of those that failed.
     """
-    python = python_of(folder)
-    if not python.exists():
-        say(f"making {folder}")
-        venv.create(folder, with_pip=True)
-    failed = {}
-    for package in PACKAGES:
+    pythons, failed = {}, {}
+    for package in packages:
+        pythons[package] = python = python_of(folder / package)
+        if python.exists():
+            continue
         say(f"installing {package}")
+        venv.create(folder / package, with_pip=True)
         command = [str(python), "-m", "pip", "install", "--quiet", "--no-input", package]
+        command += PACKAGES[package]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
             failed[package] = f"cannot be installed: {(errors or ['no reason given'])[-1]}"[:200]
-    return python, failed
+            python.unlink(missing_ok=True)  # is tried again
+    return pythons, failed

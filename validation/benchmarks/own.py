@@ -10,16 +10,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any
 
 import numpy as np
 
 import caltest
-from caltest.binning import EqualWidth
+from caltest.binning import EqualWidth, reliability_curve
 from caltest.kernels import Exponential, Gaussian
 from caltest.statistics import ECE, STATISTICS, LinearSKCE, Statistic, UnbiasedSKCE
+from validation.benchmarks import inputs
 from validation.benchmarks.child import Measured, NotMeasured
 
 _KERNELS: dict[str, Callable[[Any], Any]] = {"tv": Exponential, "gaussian": Gaussian}
@@ -95,17 +97,22 @@ def call(
     jobs: int,
     function: str,
     groups: int = 0,
+    columns: bool = False,
     features: int = 0,
     **given: Any,
 ) -> Measured:
-    """Call a function of the package; ``groups`` of fifty rows at least, ``features`` by chance."""
+    """Call a function of the package; ``groups`` of fifty rows at least, ``features`` by chance.
+
+    Or in ``columns`` of groups, three of them.
+    """
     work, seen, how = getattr(caltest, function), _one_column(probs), dict(given)
     takes = inspect.signature(work).parameters
     how |= {name: value for name, value in (("rng", 0), ("n_jobs", jobs)) if name in takes}
     if groups:
         most = max(1, min(groups, len(labels) // 50))
         how["groups"] = {"group": np.random.default_rng(1).integers(0, most, len(labels))}
-
+    if columns:
+        how["groups"] = inputs.groups(labels)
     if features:
         how["features"] = np.random.default_rng(2).normal(size=(len(labels), features))
 
@@ -113,6 +120,75 @@ def call(
         return {"pvalue": getattr(work(seen, labels, **how), "pvalue", "")}
 
     return run
+
+
+def bin_table(probs: np.ndarray, labels: np.ndarray, *, jobs: int) -> Measured:
+    """Tabulate ten bins of equal width."""
+    seen = _one_column(probs)
+    return lambda: {"value": float(caltest.bin_table(seen, labels).frequency.iloc[0])}
+
+
+def diagram(probs: np.ndarray, labels: np.ndarray, *, jobs: int) -> Measured:
+    """Take the points of a reliability diagram of ten bins, without bands."""
+    seen, bins = _one_column(probs), EqualWidth(10)
+
+    def run() -> dict[str, Any]:
+        given = caltest.data.sample(seen, labels)
+        curve = reliability_curve(given.rows, given.labels, bins)
+        return {"value": float(curve.observed[0])}
+
+    return run
+
+
+def numbers(
+    probs: np.ndarray, labels: np.ndarray, *, jobs: int, of: str, function: str, **given: Any
+) -> Measured:
+    """Call a function with predicted numbers or times, and their outcomes."""
+    law, outcomes = _laws()[of](labels)
+    work, how = getattr(caltest, function), dict(given)
+    takes = inspect.signature(work).parameters
+    how |= {name: value for name, value in (("rng", 0), ("n_jobs", jobs)) if name in takes}
+
+    def run() -> dict[str, Any]:
+        found = work(law(), outcomes, **how)
+        return {"value": found} if isinstance(found, float) else {"pvalue": found.pvalue}
+
+    return run
+
+
+def _laws() -> dict[str, Callable[[np.ndarray], tuple[Callable[[], Any], Any]]]:
+    """Return what makes a law and outcomes; that the law is made is measured."""
+
+    def of_normals(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
+        mean, sd, outcomes = inputs.normals(labels)
+        return partial(caltest.predictive.Normal, mean, sd), outcomes
+
+    def of_members(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
+        drawn, outcomes = inputs.members(labels)
+        return partial(caltest.predictive.Members, drawn), outcomes
+
+    def of_ranks(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
+        import scipy.stats
+
+        law = partial(scipy.stats.randint, np.zeros(len(labels)), inputs.DRAWN + 1)
+        return (lambda: caltest.predictive.Distribution(law())), inputs.ranks(labels)
+
+    def of_points(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
+        chance = np.random.default_rng(len(labels)).random(len(labels))
+        return partial(caltest.predictive.Point, chance, low=0.0, high=1.0), labels.astype(float)
+
+    def of_times(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
+        rate, time, event = inputs.times(labels)
+        at = np.linspace(0.05, 6.0, 50)
+        return partial(caltest.predictive.Survival, np.exp(-np.outer(rate, at)), at), (time, event)
+
+    return {
+        "times": of_times,
+        "normals": of_normals,
+        "members": of_members,
+        "ranks": of_ranks,
+        "points": of_points,
+    }
 
 
 def from_file(
@@ -153,6 +229,54 @@ def command(*, jobs: int, arguments: str, compiled: bool) -> Measured:
     def run() -> dict[str, Any]:
         with TemporaryDirectory() as folder:
             _python("-m", "caltest", *arguments.split(), folder=None if compiled else folder)
+        return {}
+
+    run()
+    return run
+
+
+def first_audit(*, jobs: int) -> Measured:
+    """Audit 1 000 rows twice in a new process that finds no loops: the first less the second."""
+    code = """
+import numpy as np, caltest
+from time import perf_counter as now
+rng = np.random.default_rng(0)
+p = rng.random(1000)
+y = (rng.random(1000) < p).astype(int)
+s = now(); caltest.audit(p, y, rng=0); t = now(); caltest.audit(p, y, rng=0); print(2 * t - s - now())
+"""
+
+    def run() -> dict[str, Any]:
+        with TemporaryDirectory() as folder:
+            return {"seconds": float(_python("-c", code, folder=folder))}
+
+    return run
+
+
+def audit_of_file(*, jobs: int, page: bool) -> Measured:
+    """Audit a file of 1 000 rows with one group column by a command, with a page or without."""
+    folder = Path(mkdtemp())
+    rng = np.random.default_rng(0)
+    p = rng.random(1000).round(6)
+    rows = zip(p, rng.random(1000) < p, rng.integers(0, 4, 1000), strict=True)
+    text = "".join(f"{a},{int(b)},site {c}\n" for a, b, c in rows)
+    (folder / "rows.csv").write_text(f"p,y,site\n{text}")
+    options = [
+        "--columns",
+        "p",
+        "--label",
+        "y",
+        "--groups",
+        "site",
+        "--seed",
+        "1",
+        "--fail-on",
+        "never",
+    ]
+    options += ["--report", str(folder / "page.html")] if page else []
+
+    def run() -> dict[str, Any]:
+        _python("-m", "caltest", "audit", str(folder / "rows.csv"), *options)
         return {}
 
     run()

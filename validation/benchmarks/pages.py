@@ -9,10 +9,11 @@ as ``--list`` does, and `rewritten` puts there what the CSV files say. There are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from validation.benchmarks import store, table
+from validation.benchmarks.aims import aims
 from validation.benchmarks.cases import title
 from validation.benchmarks.store import Row
 
@@ -63,6 +64,14 @@ def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
     machines = {row["run"]: row for row in store.machine(results).rows}
     machine = machines.get(loops[0]["run"], {}) if loops else {}
 
+    before = store.before(results).rows
+    reached = aims(before, [])
+    tables: dict[str, Callable[[], str]] = {}
+    if loops:
+        tables["loops"] = lambda: table.of_loops(loops)
+    if reached:
+        tables["aims"] = lambda: f"{_when(before, machines)}\n\n{table.markdown(reached)}"
+
     def of(rows: dict[str, Row], write: Callable[[Row], str]) -> Callable[[str], str | None]:
         return lambda name: write(rows[name]) if name in rows else None
 
@@ -73,8 +82,18 @@ def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
         "loop": of(by_name, lambda row: f"{float(row['compiled_ns']):.2g} ns"),
         "plain": of(by_name, lambda row: f"{float(row['plain_ns']):.2g} ns"),
         "machine": lambda name: machine.get(name) or None,
-        "table": lambda name: f"\n\n{table.of_loops(loops)}\n\n" if name == "loops" and loops else None,
+        "table": lambda name: f"\n\n{tables[name]()}\n\n" if name in tables else None,
     }
+
+
+def _when(rows: Sequence[Row], machines: Mapping[str, Row]) -> str:
+    runs = [machines[run] for run in dict.fromkeys(row["run"] for row in rows) if run in machines]
+    said = (
+        f"{each['run'][:10]}, {each['processor']}, {each['cores']} cores, Python {each['python']}, "
+        f"NumPy {each['numpy']}, Numba {each['numba']}, load at the start {float(each['load']):.1f}"
+        for each in runs
+    )
+    return f"Measured on {'; '.join(said)}."
 
 
 def _title(row: Row) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Runner:
     python
         With caltest.
     peers
-        With the other packages; None if there is none, whose reason then is `no_peers`.
+        With other packages, by package; where there is none, the reason is `no_peers`.
     folder
         For the inputs, which are files.
     timeout
@@ -44,7 +44,7 @@ class Runner:
 
     folder: Path
     run: str
-    peers: Path | None = None
+    peers: Mapping[str, Path] = field(default_factory=dict)
     no_peers: str = "no environment of the peers: --peers or --peers-python"
     failed: dict[str, str] = field(default_factory=dict)
     python: Path = Path(sys.executable)
@@ -55,13 +55,13 @@ class Runner:
     # -------------------------------------------------------------- one child
 
     def child(
-        self, task: dict[str, Any], *, jobs: int = 1, peers: bool = False, root: Path = ROOT
+        self, task: dict[str, Any], *, jobs: int = 1, by: str = "caltest", root: Path = ROOT
     ) -> dict[str, Any]:
         """Carry out a task in a new process; return its answer, or the reason that there is none.
 
         ``root`` is the checkout whose caltest is measured; what measures it is always what is here.
         """
-        python = self.peers if peers else self.python
+        python = self.python if by == "caltest" else self.peers.get(by)
         if python is None:
             return {"reason": self.no_peers}
         threads = {f"{name}_NUM_THREADS": str(jobs) for name in _THREADS}
@@ -133,7 +133,7 @@ class Runner:
         peers = case.by != "caltest"
         if peers and case.by in self.failed:
             return {"reason": self.failed[case.by]}
-        if peers and self.peers is None:
+        if peers and case.by not in self.peers:
             return {"reason": self.no_peers}
         options = dict(case.options) if peers else {**case.options, "jobs": case.jobs}
         try:
@@ -148,7 +148,7 @@ class Runner:
             **given,
         }
         if peers:
-            return self.child(task, jobs=case.jobs, peers=True)
+            return self.child(task, jobs=case.jobs, by=case.by)
         task["root"] = str(root)
         found = self.child(task, jobs=case.jobs, root=root)
         return self.child(task, jobs=case.jobs, root=root) if found.get("compiled") else found
@@ -187,7 +187,7 @@ class Runner:
             answer = (
                 {"reason": found}
                 if found
-                else self.child({**task, "options": {"name": name}}, peers=True)
+                else self.child({**task, "options": {"name": name}}, by=package)
             )
             store.put(run=self.run, by=package, name=name, **_only(answer, store.fields))
             self.say(f"finding {name}: {answer.get('numbers', answer.get('reason'))}")

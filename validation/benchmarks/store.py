@@ -19,7 +19,8 @@ MACHINE = ("run", "processor", "cores", "system", "python", "numpy", "numba", "l
 LOOPS = ("run", "loop", "one", "m", "compiled_ns", "plain_ns", "plain", "load")
 BEFORE = (
     "run", "commit", "group", "what", "n", "m", "jobs", "pairs", "before_s", "now_s", "ratio",
-    "before_mb", "now_mb", "before_value", "now_value", "before_pvalue", "now_pvalue", "load", "reason",
+    "before_mb", "now_mb", "before_value", "now_value", "before_pvalue", "now_pvalue", "by", "version",
+    "peer_s", "peer_mb", "peer_value", "peer_pvalue", "load", "reason",
 )  # fmt: skip
 GROWTH = ("what", "m", "jobs", "sizes", "time", "memory")
 

@@ -35,8 +35,8 @@ definition, and why, says `validation/benchmarks/peers.py`.
 _BEFORE = """
 ## Before and now
 
-An older checkout of caltest in turn with this one, on the same input: the best of {pairs} processes of
-each, or of one where a run takes long.
+An older checkout of caltest and another package in turn with this one, on the same input: the best of
+{pairs} processes of each, or of one where a run takes long.
 """
 
 _LOOPS = """
@@ -54,7 +54,7 @@ def written(folder: Path) -> str:
     findings = store.findings(folder).rows
     machines, limits = store.machine(folder).rows, store.limits(folder).rows
     parts = [_HEAD, _machine(machines, limits, [*times, *loops])]
-    reached = aims(times, growth, before)
+    reached = aims(before, growth)
     if reached:
         parts += ["\n## Aims\n", markdown(reached)]
     ours = [row for row in times if row["by"] == "caltest"]
@@ -154,27 +154,23 @@ def _peer(row: Row, times: Sequence[Row]) -> dict[str, str]:
 
 def _paired(row: Row) -> dict[str, str]:
     about = {"what": row["what"], "n": _whole(row["n"]), "m": row["m"], "workers": row["jobs"]}
-    if row["reason"]:
-        reason = f"not measured: {row['reason']}"
-        return about | dict.fromkeys(_PAIRED, "") | {"before": reason}
     values = [
         (float(row[f"before_{name}"] or 0.0), float(row[f"now_{name}"] or 0.0))
         for name in ("value", "pvalue")
     ]
     same = all(abs(a - b) <= 1e-5 * max(abs(a), abs(b)) for a, b in values)
-    found = (
-        seconds(row["before_s"]),
-        seconds(row["now_s"]),
-        f"{1.0 / float(row['ratio']):.3g}",
-        f"{float(row['before_mb']):.0f} MB",
-        f"{float(row['now_mb']):.0f} MB",
-        "" if values == [(0.0, 0.0)] * 2 else "same" if same else "another",
-        f"{float(row['load']):.1f}",
-    )
-    return about | dict(zip(_PAIRED, found, strict=True))
-
-
-_PAIRED = ("before", "now", "times as fast", "memory before", "memory now", "numbers", "load")
+    times = [seconds(each) if each else "" for each in (row["before_s"], row["now_s"], row["peer_s"])]
+    sizes = [f"{float(each):.0f} MB" if each else "" for each in (row["before_mb"], row["now_mb"])]
+    return about | {
+        "before": times[0],
+        "now": times[1] or f"not measured: {row['reason']}",
+        "times as fast": f"{1.0 / float(row['ratio']):.3g}" if row["ratio"] else "",
+        "memory before": sizes[0],
+        "memory now": sizes[1],
+        "numbers": "" if values == [(0.0, 0.0)] * 2 or not times[0] else "same" if same else "another",
+        "the other": f"{row['by']} {row['version']}: {times[2]}" if times[2] else "",
+        "load": f"{float(row['load']):.1f}",
+    }
 
 
 def _measured(row: Row) -> dict[str, str]:
