@@ -91,7 +91,7 @@ class Table(Scores):
         from caltest.loops import rows as _loops
 
         found = np.zeros((len(outcomes), 1))
-        _loops.table_sums(entries, outcomes, found[:, 0])
+        _loops.table_sums(entries, np.ones(len(entries)), outcomes, found[:, 0])
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
@@ -121,7 +121,7 @@ class Lengths(Scores):
             from caltest.loops import rows as _loops
 
             found = np.zeros(len(outcomes))
-            _loops.weighted_sums(self.probs, self.by, outcomes, found)
+            _loops.table_sums(self.probs, self.by, outcomes, found)
         return np.asarray(self._alike - 2.0 * found)[:, None]
 
 

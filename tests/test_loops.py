@@ -59,9 +59,9 @@ def test_labels_are_the_inverse_of_the_cumulative_sums(m, alpha):
 def test_table_sums(m):
     y = labels_of(m, 5)
     table = np.random.default_rng(2).standard_normal((ROWS, m))
-    expected = table[np.arange(ROWS), y].sum(axis=1)
-    sums = np.zeros(5)
-    _loops.table_sums(table, y, sums)
+    by = np.random.default_rng(3).exponential(size=ROWS)
+    expected, sums = table[np.arange(ROWS), y] @ by, np.zeros(5)
+    _loops.table_sums(table, by, y, sums)
     assert sums == near(expected)
 
 
@@ -247,7 +247,7 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path):
         "c.CacheImpl._locator_classes = []\n"
         "import numpy as np, caltest.loops.rows as loops\n"
         "sums = np.zeros(1)\n"
-        "loops.table_sums(np.ones((2, 2)), np.zeros((1, 2), np.uint8), sums)\n"
+        "loops.table_sums(np.ones((2, 2)), np.ones(2), np.zeros((1, 2), np.uint8), sums)\n"
         "print(sums[0])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -296,7 +296,7 @@ def squares_by_class(pieces: Any, rows: Any, keys: Any, counts: Any, expected: A
 # ------------------------------------------------------------------ distances
 
 
-_COLUMNS, _COORDINATES = 128, 64  # of a piece that stays in the first-level cache
+_COLUMNS, _COORDINATES = 256, 64  # of a piece that stays in the second-level cache
 
 
 @loop

@@ -101,8 +101,8 @@ _AT_A_TIME = 16  # draws of signs at a time, so that none waits for itself
 
 
 @loop
-def table_sums(table: Any, labels: Any, sums: Any) -> None:
-    """Add Σ_i A[i, y_i] of a table (n, m) for labels (B, n) to ``sums`` (B,)."""
+def table_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
+    """Add Σ_i w_i A[i, y_i] of a table (n, m) and weights (n,) for labels (B, n) to ``sums`` (B,)."""
     n, m = table.shape
     size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
     for start in range(0, n, size):
@@ -111,10 +111,10 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
         while b + 4 <= len(labels):  # four draws, none of which waits for itself
             t0 = t1 = t2 = t3 = 0.0
             for i in range(start, stop):
-                t0 += table[i, labels[b, i]]
-                t1 += table[i, labels[b + 1, i]]
-                t2 += table[i, labels[b + 2, i]]
-                t3 += table[i, labels[b + 3, i]]
+                t0 += by[i] * table[i, labels[b, i]]
+                t1 += by[i] * table[i, labels[b + 1, i]]
+                t2 += by[i] * table[i, labels[b + 2, i]]
+                t3 += by[i] * table[i, labels[b + 3, i]]
             sums[b] += t0
             sums[b + 1] += t1
             sums[b + 2] += t2
@@ -123,22 +123,9 @@ def table_sums(table: Any, labels: Any, sums: Any) -> None:
         while b < len(labels):
             total = 0.0
             for i in range(start, stop):
-                total += table[i, labels[b, i]]
-            sums[b] += total
-            b += 1
-
-
-@loop
-def weighted_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
-    """Add Σ_i w_i A[i, y_i] of a table (n, m), weights (n,) and labels (B, n) to ``sums`` (B,)."""
-    n, m = table.shape
-    size = max(16, min(_FEW, 2**14 // m))  # rows of the table that stay in the cache
-    for start in range(0, n, size):
-        for b in range(len(labels)):
-            total = 0.0
-            for i in range(start, min(start + size, n)):
                 total += by[i] * table[i, labels[b, i]]
             sums[b] += total
+            b += 1
 
 
 @loop

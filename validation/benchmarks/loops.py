@@ -117,7 +117,7 @@ def _take_rows(m: int, n: int) -> Both:
 def _table_sums(m: int, n: int) -> Both:
     table, labels, sums = _probs(n, m), _labels(n, m), np.empty(DRAWS)
     plain = lambda: table[np.arange(n), labels].sum(axis=1)  # noqa: E731
-    return Both(_filled(sums, _loops.table_sums, table, labels, sums), plain, labels.size)
+    return Both(_filled(sums, _loops.table_sums, table, np.ones(n), labels, sums), plain, labels.size)
 
 
 def _cells(n: int) -> NDArray[np.intp]:
