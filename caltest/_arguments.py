@@ -357,6 +357,21 @@ def changed(given: T, **values: Any) -> T:
     return found
 
 
+def when_asked(name: str) -> Callable[[Class], Class]:
+    """Let a field of a frozen dataclass be given as a function, called when the field is asked for."""
+
+    def asked(given: Any) -> Any:
+        if callable(value := vars(given)[name]):
+            value = vars(given)[name] = value()
+        return value
+
+    def decorated(cls: Class) -> Class:
+        setattr(cls, name, property(asked, lambda given, value: vars(given).update({name: value})))
+        return cls
+
+    return decorated
+
+
 def level_of_confidence(confidence: float) -> float:
     """Return 1 − confidence as it is written, where floats would say 0.050000000000000044."""
     return float(1 - Decimal(repr(float(confidence))))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest import _printers
-from caltest._arguments import arguments, flag
+from caltest._arguments import arguments, flag, when_asked
 from caltest.exceptions import Premise
 from caltest.forms import Side
 from caltest.lenses import means
@@ -58,8 +58,7 @@ class Facts:
     derived: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = getattr(self, each.name)
+        for value in vars(self).values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
 
@@ -163,6 +162,7 @@ class Result(Facts):
         return f"<p><strong>{html.escape(page.answer)}</strong></p><table>{cells}</table>"
 
 
+@when_asked("premises")
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibrationResult(Result):
     """The result of a calibration test: statistic, p-value, and how they were obtained.
@@ -257,6 +257,9 @@ class CalibrationResult(Result):
     observed: float | None = None
     alpha: float = 0.05
     order: str = ""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"premises": self.premises}  # a copy does not take the rows along
 
     @property
     def story(self) -> Story:

@@ -22,7 +22,7 @@ from caltest.data.features import READ_WHOLE, refuse_tolerance
 from caltest.data.premises import functions_of_outcome, premises_of
 from caltest.data.rows import Extent, as_order, described, in_time, without_zeros
 from caltest.data.sample import whole_sample
-from caltest.exceptions import Argument, InputError
+from caltest.exceptions import Argument, InputError, Premise
 from caltest.files.batches import Stored, scan_arrays
 from caltest.forms import Binned, Combined, Form, HasSigns, LabelFunction, Side
 from caltest.forms.kernel_matrices import HELD_UP_TO
@@ -385,14 +385,22 @@ class _Given(NamedTuple):
 
     def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
         """Return facts about the rows, and more, for a result."""
-        premises, features = premises_of(self.whole, answer.pvalue), self.whole.rows.features
+        # Without draws, an answer is sooner found than what its rows suggest, which then waits.
+        waits = answer.n_resamples is None and self.whole.rows.n_classes == 2
+        premises = partial(self.premises, answer) if waits else self.premises(answer)
+        return {"premises": premises, "n_samples": self.view.rows.n_samples, "lens": self.lens, **more}
+
+    def premises(self, answer: nulls.Answer) -> tuple[Premise, ...]:
+        """Return what the rows suggest against what the answer supposes."""
+        with single_threaded_blas():
+            premises, features = premises_of(self.whole, answer.pvalue), self.whole.rows.features
         if answer.guarantee == "exact":  # an answer of bets supposes nothing of outcomes
             premises = tuple(each for each in premises if each not in self.whole.rows.law.doubts)
         if features is not None:
             codes = {each.name: each.codes() for each in features.columns}
             said = "so that anything could be found"
             premises += (*functions_of_outcome(codes, self.whole, "features", said).values(),)
-        return {"premises": premises, "n_samples": self.view.rows.n_samples, "lens": self.lens, **more}
+        return premises
 
 
 def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, object]) -> Stored | None:
@@ -424,16 +432,16 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
     levels: Any = getattr(rows.law, "levels", None)
     if lens is None and isinstance(measure, OfHits) and levels is not None:
         lens = find_lens(f"quantile:{min(levels, key=lambda x: round(min(x, 1.0 - x), 9)):.9g}")
-    whole = replace(whole, rows=rows)
+    whole = whole if rows is whole.rows else replace(whole, rows=rows)
     if own.get("rounding") is not None:
         rounded = rounded_view(whole, lens, own["rounding"])
         return _Given(whole, rounded.view, None if lens is None else lens.label, rounded=rounded)
     of_numbers = rows.n_classes is None and isinstance(rows.law, measure.laws)
     shown = show(rows, lens, None if of_numbers else measure.default_lens)
     shown = shown.strict if isinstance(measure, OfHits) and shown.rows.n_classes == 2 else shown
-    view = shown.sample(whole.labels)
-    opened = view if shown.see_open is None else shown.opened.sample(whole.labels)
-    if tied := np.count_nonzero(opened.labels != view.labels):
+    view = whole if shown.rows is rows else shown.sample(whole.labels)
+    opened = view.labels if shown.see_open is None else shown.opened.sample(whole.labels).labels
+    if opened is not view.labels and (tied := np.count_nonzero(opened != view.labels)):
         raise InputError(
             f"in {tied:,} of {len(view.labels):,} rows the outcome equals the quantile that the lens "
             "looks at, so that the event is open; leave the lens out and use 'bias', 'spread' or "
@@ -492,7 +500,8 @@ def _answered(
     exact = isinstance(null, nulls.MonteCarlo)
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
-    trial = replace(trial, workers=fitted.by(trial.workers, rows.n_samples, null.name))
+    workers = fitted.by(trial.workers, rows.n_samples, null.name)
+    trial = Trial(rows, trial.labels, trial.n_resamples, trial.seed, workers)
     side = nulls.check_alternative(fitted, null, wanted, rows.law)
     question = trial.question(fitted, form, side, asked=measure, completions=completions)
     answer = null.answer_completed(question)

@@ -14,7 +14,7 @@ import pytest
 from support import P6, Y6
 
 import caltest
-from caltest import text
+from caltest import testing, text
 from caltest.kernels import Exponential
 from caltest.results import CalibrationResult, Result
 from caltest.statistics import LinearSKCE, UnbiasedSKCE
@@ -136,6 +136,17 @@ def test_plain_data_is_strict_json():
 def test_the_seed_repeats_the_numbers():
     again = caltest.test(P6, Y6, UnbiasedSKCE(Exponential(0.5)), n_resamples=99, rng=RESULT.seed)
     assert np.array_equal(again.null_distribution, RESULT.null_distribution)
+
+
+def test_an_answer_without_draws_looks_for_copies_when_it_is_asked(monkeypatch):
+    looked = []
+    monkeypatch.setattr(testing, "premises_of", lambda *given: looked.append(given) or ())
+    labels = (np.arange(4000) % 2).tolist()
+    waiting = caltest.test(np.linspace(0.01, 0.99, 4000), labels, "spiegelhalter", null="normal")
+    assert not looked
+    assert len(pickle.dumps(waiting)) < 4000  # without the rows
+    assert waiting.premises == waiting.premises == ()
+    assert len(looked) == 1
 
 
 def test_pickles():

@@ -269,8 +269,8 @@ def _from_array(data: Any, what: str) -> NamedArray:
             kind = f"of type {type(data).__name__}, which is not a table of rows"
             found = f"{kind}; give an array, a list, a data frame or a tensor"
         raise InputError(f"{what} is {found}.")
-    values = values.astype(np.float32) if values.dtype.name == "bfloat16" else values
-    coarse = values.dtype.kind == "f" and values.dtype.itemsize < np.dtype(np.float64).itemsize
+    values = values.astype(np.float32) if values.dtype.type.__name__ == "bfloat16" else values
+    coarse = values.dtype.kind == "f" and values.dtype.itemsize < 8
     return NamedArray(_plain(values, what), None, coarse)
 
 

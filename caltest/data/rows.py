@@ -334,6 +334,10 @@ class Note(str):
         return self.kind, self.amount
 
 
+#: Fields of rows with an entry for every row, and their types.
+_BY_ROW = {"stated": np.float64, "weights": np.float64, "clusters": np.intp, "order": np.intp}
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Predictions without outcomes.
@@ -379,22 +383,22 @@ class Rows:
     _: KW_ONLY
     notes: tuple[str, ...] = ()
     doubts: tuple[Premise, ...] = field(default=(), repr=False)
-    stated: Array | None = field(default=None, repr=False, metadata={"by_row": np.float64})
-    weights: Array = field(default=None, repr=False, metadata={"by_row": np.float64})  # type: ignore[arg-type]
-    clusters: Places | None = field(default=None, repr=False, metadata={"by_row": np.intp})
+    stated: Array | None = field(default=None, repr=False)
+    weights: Array = field(default=None, repr=False)  # type: ignore[arg-type]
+    clusters: Places | None = field(default=None, repr=False)
     places: Places | None = field(default=None, repr=False)
     part_of: Extent | None = field(default=None, repr=False)
     features: Features | None = field(default=None, repr=False)
-    order: Places | None = field(default=None, repr=False, metadata={"by_row": np.intp})
+    order: Places | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
             object.__setattr__(self, "law", Classes(self.law))
         if self.weights is None:
             object.__setattr__(self, "weights", np.ones(self.n_samples))
-        for each in fields(self):
-            if each.metadata and (values := getattr(self, each.name)) is not None:
-                object.__setattr__(self, each.name, read_only(values, each.metadata["by_row"]))
+            vars(self)["are_alike"] = True
+        for name, values in self._by_row.items():
+            vars(self)[name] = read_only(values, _BY_ROW[name])
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By way of the constructor: an unpickled array is writable until made read-only again.
@@ -403,8 +407,7 @@ class Rows:
     @property
     def _by_row(self) -> dict[str, np.ndarray]:
         """What has an entry for every row, by name."""
-        found = {each.name: getattr(self, each.name) for each in fields(self) if each.metadata}
-        return {name: values for name, values in found.items() if values is not None}
+        return {name: vars(self)[name] for name in _BY_ROW if vars(self)[name] is not None}
 
     @property
     def n_samples(self) -> int:
@@ -473,8 +476,7 @@ class Rows:
     def take(self, rows: Any, law: Law | None = None) -> Rows:
         """Return some rows, with all that belongs to them; notes are of the whole input.
 
-        Their law is another one if it is given. Fields with ``metadata={"by_row": …}``, a type, have an
-        entry for every row, and are taken along.
+        Their law is another one if it is given.
         """
         own = {name: values[rows] for name, values in self._by_row.items()}
         places = np.arange(self.n_samples)[rows] if self.places is None else self.places[rows]
@@ -500,7 +502,8 @@ class Rows:
 
     def impossible(self, outcomes: Outcomes) -> Places:
         """Return the rows that count and whose outcome could not be."""
-        return np.flatnonzero(self.law.impossible(outcomes) & (self.weights > 0.0))
+        (found,) = self.law.impossible(outcomes).nonzero()
+        return found[self.weights[found] > 0.0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -538,7 +541,7 @@ class Sample:
 def without_zeros(whole: Sample) -> Sample:
     """Drop rows of weight 0, as if they had never been given, to the last bit; number clusters anew."""
     rows, labels = whole.rows, whole.labels
-    if rows.clusters is None and rows.weights.min() > 0.0:
+    if rows.clusters is None and (rows.are_alike or rows.weights.min() > 0.0):
         return whole
     if rows.weights.min() == 0.0:
         places = np.flatnonzero(rows.weights)

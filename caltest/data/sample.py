@@ -70,18 +70,19 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     p, y = probs.values, labels.values
     if p.ndim == 3 and 1 < p.shape[1] == p.shape[2] and np.array_equal(p, p.swapaxes(1, 2)):
         raise InputError(_WRONG["covariances"], shape=shape_of(p))
-    numbers, shape = p.dtype.kind == "f", shape_of(y)
+    numbers, some = p.dtype.kind == "f", p[:1000]
     # Of two float vectors, which is which cannot be told unless one holds classes.
-    unlike = y.ndim != 1 or not numbers or np.isin(p[:1000], (0, 1)).all()
+    unlike = y.ndim != 1 or not numbers or not ((some != 0) & (some != 1)).any()
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
             classes = not numbers or np.all(p == np.round(p))
             fractional = y.dtype.kind == "f" and np.any(y % 1) and np.all((y >= 0) & (y <= 1))
         wide = y.ndim == 2 and y.shape[1] > 2 and not probs.is_text and np.max(p) > 1
         if classes and (fractional or wide):
-            raise InputError(_WRONG["swapped"], shape=shape_of(p), other=shape)
+            raise InputError(_WRONG["swapped"], shape=shape_of(p), other=shape_of(y))
     if labels.flat.ndim == 1:
         return
+    shape = shape_of(y)
     if y.ndim == 2 and y.size and not labels.is_text and not np.isin(y, (0, 1)).all():
         pair = y.T if y.shape[1] == 2 else y
         if len(pair) == 2 and pair.min() >= 0 and np.isin(pair, (0, 1)).all(axis=1).any():
@@ -225,7 +226,8 @@ def sample(
     probs = rows_first(probs, "probs", labels, weights, clusters)
     check_rows({"probs": probs, "labels": labels, "weights": weights, "clusters": clusters})
     rows, outcomes = _matched(probs, labels, class_names, part, rounding, logits)
-    rows = counted_as(_named(rows, weights, clusters), weights, clusters)
+    read = () if isinstance(probs, Rows | Law) else (probs, labels)
+    rows = counted_as(_named(rows, *read, weights, clusters), weights, clusters)
     check_weights(rows, outcomes)
     if sampling_rates is not None:
         kept, note = kept_at(rows.probs, rows.classes, sampling_rates, rows.weights)
@@ -281,7 +283,7 @@ def _matched(
     found = _softmax(table) if logits else _simplex(table, rounding, truth.values)
     indices, matched = column_indices(truth, found["law"].n_classes, found["law"].names)
     if known is None:
-        return _named(Rows(**found | {"notes": (*found["notes"], *matched)}), probs, labels), indices
+        return Rows(**found | {"notes": (*found["notes"], *matched)}), indices
     return known if rounding is None else replace(known, stated=found["stated"]), indices
 
 
@@ -292,7 +294,7 @@ def _first_names(what: str, *given: object) -> Any:
 
 def _named(rows: Rows, *given: object) -> Rows:
     """Return rows with the names that they have in the first of the arguments that has some."""
-    names = _first_names("probs", rows, *given)
+    names = _first_names("probs", rows.given, *given)
     return rows if names is rows.given else replace(rows, law=Classes(rows.probs, rows.classes, names))
 
 
@@ -436,9 +438,9 @@ def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = Non
         stated = in_steps(suspect, rounding)
         values = stated if binary else stated / stated.sum(axis=1, keepdims=True)
     if binary:
-        rows = np.empty((len(values), 2))
-        rows[:, 1] = values.reshape(-1)
-        rows[:, 0] = 1 - rows[:, 1]
+        rows, event = np.empty((len(values), 2)), values.reshape(-1)
+        rows[:, 1] = event
+        np.subtract(1.0, event, out=rows[:, 0])
         pair = table.names if table.names is not None and len(table.names) == 2 else None
         stated = None if stated is None else rows
         return {"law": Classes(rows, pair), "notes": tuple(notes), "stated": stated}

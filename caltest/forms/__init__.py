@@ -8,4 +8,4 @@ from caltest.forms.paths import CumulativeDifference, Intervals, LargestError, S
 from caltest.forms.predictive import MeanOfNumbers, MeanSquare, MeanSurprise
 from caltest.forms.recalibration import LogisticRecalibration, WeightedRecalibration
 from caltest.forms.signs import FEWEST_CLUSTERS, Atoms, HasSigns, Signed, effective_clusters
-from caltest.forms.sums import ClusterSums, LinearSum, Sums
+from caltest.forms.sums import ClusterSums, EventSum, LinearSum, Sums

@@ -199,11 +199,14 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         return Table(self.table, self.probs)
 
     @cached_property
+    def _square(self) -> float:
+        """The variance, where rows of A are 0 on average."""
+        return float(np.vdot(self.probs * self.table, self.table))
+
+    @property
     def fixed(self) -> Array:
         """The variance, by which a sum is standardised."""
-        if not self.standardised:
-            return np.empty(0)
-        return np.array([np.vdot(self.probs * self.table, self.table)])
+        return np.array([self._square] if self.standardised else [])
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         total = sums[:, 0]
@@ -221,14 +224,17 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
     def resolution(self) -> float:
         """Rounding of the sum of the table's entries; Σ_i max_k |A_ik| is at most √n ‖A‖."""
         size = 1.0 if self.standardised else float(np.linalg.norm(self._finite))
-        return base.ROUNDING * float(np.sqrt(len(self.table))) * size
+        return base.ROUNDING * float(np.sqrt(len(self.probs))) * size
+
+    @cached_property
+    def _unit(self) -> float:
+        """What the sum is divided by."""
+        return float(np.sqrt(max(self.fixed[0], base.CERTAIN))) if self.standardised else 1.0
 
     @cached_property
     def _finite(self) -> Array:
         """A, in units of T, and 0 where a label cannot be."""
-        if not self.standardised:
-            return self.scores.finite
-        return self.scores.finite / float(np.sqrt(max(self.fixed[0], base.CERTAIN)))
+        return self.scores.finite / self._unit if self.standardised else self.scores.finite
 
     @cached_property
     def _central(self) -> tuple[Array, float]:
@@ -338,7 +344,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @property
     def by_events(self) -> bool:
-        possible = type(self) is LinearSum and len(self.table) >= FEWEST_ROWS
+        possible = type(self) in (LinearSum, EventSum) and len(self.probs) >= FEWEST_ROWS
         return possible and bool(np.isfinite(self.table).all())
 
     @cached_property
@@ -354,6 +360,41 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         sums = np.full((len(rows), 1), without)
         _loops.sums_of_events(rows, ends, column, added, sums[:, 0])
         return self.reduce(sums, self.fixed)
+
+
+class EventSum(LinearSum):
+    """T = Σ_i w_i (y_i − p_i) for an event, perhaps standardised."""
+
+    slopes: Array  #: w, (n,), which may be below 0.
+
+    def __init__(self, slopes: Array, probs: Array, standardised: bool = False) -> None:
+        vars(self).update(slopes=slopes, probs=probs, standardised=standardised)
+
+    @cached_property
+    def table(self) -> Array:
+        return np.column_stack([-self.slopes * self.probs[:, 1], self.slopes * self.probs[:, 0]])
+
+    @cached_property
+    def _square(self) -> float:
+        chances = over_columns(np.multiply, self.probs)
+        chances *= self.slopes
+        return float(np.vdot(chances, self.slopes))
+
+    @property
+    def _mean_and_variance(self) -> tuple[float, float]:
+        return 0.0, self._square / self._unit**2
+
+    @property
+    def reach(self) -> float:  # type: ignore[override]
+        return float(max(self.slopes.max(), -self.slopes.min())) / self._unit
+
+    def value(self, labels: Labels, workers: Workers = ALONE) -> float:
+        came = labels.astype(np.float64)
+        errors = came * self.probs[:, 0]  # y − p is p₀ if y = 1, as 1 − p₁ would lose a small p₀
+        came -= 1.0
+        came *= self.probs[:, 1]
+        errors += came
+        return float(self.reduce(np.array([[np.vdot(self.slopes, errors)]]), self.fixed)[0])
 
 
 def summed_cumulants(values: Array, weights: Array, t: float) -> tuple[float, float, float]:

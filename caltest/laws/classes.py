@@ -198,6 +198,8 @@ class Classes(Law):
 
     def impossible(self, outcomes: Outcomes) -> Mask:
         """Say which labels have probability 0."""
+        if self.probs.min(initial=1.0) > 0.0:
+            return np.zeros(len(outcomes), dtype=np.bool_)
         return np.asarray(self.of_labels(outcomes) == 0.0)
 
     def chance(self, outcomes: Outcomes) -> float:

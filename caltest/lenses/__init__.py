@@ -130,7 +130,7 @@ def one_probability(whole: Sample, lens: Asked, what: str, do: str = _ONE) -> tu
 
 def lens_of(predictions: Rows, lens: Asked, default: str | None = None) -> Lens | None:
     """Return the lens that was asked for; if none was, of more than two classes the default."""
-    found = find_lens(lens)
+    found = None if lens is None else find_lens(lens)
     if found is None and default is not None and predictions.n_classes is None:
         law, do = predictions.law, "give a lens, such as 'quantile:0.5' or 'below:10'"
         do = f"give them to {Argument('caltest.audit')}" if isinstance(law, Point) else do
@@ -182,11 +182,13 @@ def means(rows: Rows, labels: NDArray[Any], lens: str | None) -> dict[str, Any]:
     """
     if not isinstance(rows.law, Classes) or rows.law.seen is not None:
         return {}
-    probs, right = rows.probs[:, 1:], labels == 1
+    probs, right = rows.probs[:, 1], labels == 1
     if rows.n_classes > 2:
         if lens is not None or labels.ndim > 1:
             return {}
         probs, right, lens = rows.probs.max(axis=1), labels == rows.law.top, "top_label"
-    both = np.average(np.column_stack([probs, right]), axis=0, weights=rows.weights).tolist()
+    both: Any = probs.mean(), np.count_nonzero(right) / len(right)
+    if not rows.are_alike:
+        both = (np.average(each, weights=rows.weights) for each in (probs, right))
     named = None if lens is None else event(lens, rows)
-    return dict(zip(("event", "predicted", "observed"), (named, *both), strict=True))
+    return dict(zip(("event", "predicted", "observed"), (named, *map(float, both)), strict=True))

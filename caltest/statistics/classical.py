@@ -14,7 +14,7 @@ from caltest._sums import over_columns
 from caltest.binning import DistinctScores, EqualMass, rising
 from caltest.data import Rows
 from caltest.exceptions import Argument, InputError, Phrase
-from caltest.forms import CumulativeDifference, LabelFunction, LinearSum
+from caltest.forms import CumulativeDifference, EventSum, LabelFunction, LinearSum
 from caltest.forms.base import CERTAIN, Array, Labels
 from caltest.laws import Classes, GaussianPredictions
 from caltest.statistics.base import Listed
@@ -27,14 +27,9 @@ _EPSILON = float(np.finfo(float).eps)
 def _brier(probs: Array) -> Array:
     """Return the Brier score less its expectation.
 
-    It is 2 (‖g‖² − g_k), of two classes half of that. Every entry is right relative to its own size,
-    or exactly 0: a row of 1 − 1e-30 counts, and a uniform one does not.
+    It is 2 (‖g‖² − g_k). Every entry is right relative to its own size, or exactly 0: a row of
+    1 − 1e-30 counts, and a uniform one does not.
     """
-    if probs.shape[1] == 2:
-        difference, table = probs[:, 1] - probs[:, 0], np.empty_like(probs)
-        np.multiply(probs[:, 1], difference, out=table[:, 0])
-        np.multiply(probs[:, 0], -difference, out=table[:, 1])
-        return table
     rows, top = np.arange(len(probs)), probs.argmax(axis=1)
     highest, others = probs[rows, top], probs.copy()
     others[rows, top] = 0.0
@@ -58,14 +53,13 @@ class SumOfScores(Listed, takes_weights=True):
         """Fix the predictions."""
         if self.default_lens is not None:
             self.probability(predictions)
-        probs = predictions.probs
-        # y − p is p₀ if y = 1, as 1 − p₁ would lose a small p₀.
-        residual = self.what == "residual"
-        table = np.column_stack([-probs[:, 1], probs[:, 0]]) if residual else _brier(probs)
-        table = predictions.weighted(table)
-        if self.how == "mean":
-            table /= predictions.whole.total
-        return LinearSum(table, probs, standardised=self.how == "z")
+        probs, total = predictions.probs, predictions.whole.total if self.how == "mean" else 1.0
+        if probs.shape[1] > 2:
+            return LinearSum(predictions.weighted(_brier(probs)) / total, probs, self.how == "z")
+        slopes = predictions.weights  # of y − p; the score of two classes is half of that of many
+        if self.what != "residual":
+            slopes = predictions.weighted(probs[:, 0] - probs[:, 1])
+        return EventSum(slopes if total == 1.0 else slopes / total, probs, self.how == "z")
 
 
 class ESCE(SumOfScores, row="esce"):
