@@ -283,7 +283,7 @@ class _Block:
             if scores is None:
                 values[:, place] = form.of_labels(labels, ALONE)
                 continue
-            if scores is not summed:
+            if scores != summed:
                 summed, sums = scores, scores.sums(labels)
             values[:, place] = form.reduce(sums, form.fixed)
         for each in self.by_class:

@@ -415,7 +415,7 @@ class Combined(Form):
             if scores is None or len(labels) > _TOGETHER:
                 columns.append(form.of_labels(seen, workers if form.parallel_inside else ALONE))
                 continue
-            if scores is not summed:
+            if scores != summed:
                 summed, sums = scores, scores.sums(seen)
             columns.append(form.reduce(sums, form.fixed))
         return np.column_stack(columns)

@@ -213,6 +213,10 @@ class PitScores(Scores):
     weights: Array  #: w, (n,).
     steps: int = STEPS  #: The levels are multiples of 1/steps.
 
+    def __eq__(self, other: Any) -> bool:
+        same = isinstance(other, PitScores) and self.law is other.law and self.steps == other.steps
+        return same and self.weights is other.weights
+
     @property
     def size(self) -> int:
         return self.steps - 1
@@ -297,6 +301,10 @@ class PitForm(NumberForm):
         levels = self.law.levels
         combined = np.eye(len(levels)) if self.of_levels is None else self.of_levels
         return Ranges(self.law, weights, combined.reshape(len(levels), -1))
+
+    @property
+    def shared_scores(self) -> Scores | None:  # type: ignore[override]
+        return None if isinstance(self.law, Quantiles) else self.scores
 
     #: Of a distance: the mean over the levels, which rises as outcomes fall.
     direction = np.full(len(LEVELS), 1.0 / STEPS)

@@ -55,6 +55,7 @@ class Predictive(Law):
 
     #: Levels (K,) of the quantiles that are all that is stated; None: whole distributions are.
     levels: Array | None = None
+    atoms = True  #: Whether single numbers may have a chance: if not, P(Y < y) is P(Y ≤ y).
     #: What rows are sorted by, as a name of groups.
     level_name = "predicted level"
 
@@ -384,7 +385,7 @@ class Shaped(Predictive):
 class Ranks(Shaped):
     """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
 
-    Groups of rows then need not ask their distributions again.
+    Or (…, n), where both are the same. Groups of rows then need not ask their distributions again.
     """
 
     instead = "use a statistic of ranks, such as 'pit_ad'"
@@ -400,11 +401,12 @@ class Ranks(Shaped):
     def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
         """Return the ranks of outcomes, all or of some rows."""
         law = self.law if rows == slice(None) else self.law.take(rows)
-        return np.stack(law.cdf(outcomes), axis=-1)
+        found = law.cdf(outcomes)
+        return np.stack(found, axis=-1) if law.atoms else found[1]
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return both entries."""
-        return outcomes[..., 0], outcomes[..., 1]
+        return (outcomes[..., 0], outcomes[..., 1]) if self.law.atoms else (outcomes, outcomes)
 
     def quantile(self, levels: Array) -> Array:
         """Return the ranks of the quantiles."""

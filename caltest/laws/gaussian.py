@@ -54,6 +54,7 @@ class GaussianPredictions(Shaped):
     """
 
     about = "Gaussian predictions of numbers"
+    atoms = False
     _second = "covariance"  #: What the second argument is called.
     _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
 
@@ -115,12 +116,12 @@ class GaussianPredictions(Shaped):
     def _z(self, outcomes: Array) -> Array:
         if self.dimension is not None:
             raise self.lacking("cdf")
-        return np.asarray((outcomes - self.mean) * self._of_rows(self.whitener)[:, 0, 0])
+        return np.asarray((outcomes - self.mean) * self.whitener[:, 0, 0])
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return Φ(z) twice."""
-        found = np.asarray(ndtr(self._z(outcomes)))
-        return found, found
+        found = self._z(outcomes)
+        return (np.asarray(ndtr(found, out=found)),) * 2
 
     def quantile(self, levels: Array) -> Array:
         """Return μ + σ Φ⁻¹."""
@@ -169,9 +170,9 @@ class GaussianPredictions(Shaped):
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
         """Return outcomes μ + L z."""
-        normal = rng.standard_normal((size, *self._centre.shape))
-        drawn = self._centre + np.einsum("nij,...nj->...ni", self.factors, normal)
-        return np.asarray(drawn.reshape(size, *self._shape))
+        z, factors = rng.standard_normal((size, *self._centre.shape)), self.factors
+        own = factors[:, 0] * z if z.shape[2] == 1 else np.einsum("nij,...nj->...ni", factors, z)
+        return np.asarray((self._centre + own).reshape(size, *self._shape))
 
     @property
     def factors(self) -> Array:
@@ -314,6 +315,7 @@ class Ensemble(Shaped):
     """
 
     about = "ensembles of numbers"
+    atoms = False
     _by_row = ("members", "_points", "_kernel")
 
     def __init__(self, members: object, bandwidth: str | float = "scott") -> None:
