@@ -185,8 +185,9 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
     each = _sums_of(columns)
     do = "take fewer features (a rank of 64), or look through a lens"
     check_fits(_COPIES * 8.0 * each * min(n_resamples, DRAWS), f"{each} sums of {DRAWS} draws", do)
-    for part in blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS):
-        found = _total(rows, partial(_of_draws, part), workers, "label draws")
+    passes = blocks(n_resamples, max(1, _MOST_SUMS // max(each * DRAWS, 1)) * DRAWS)
+    for part, hands in zip(passes, workers.parts([1] * len(passes)), strict=True):
+        found = _total(rows, partial(_of_draws, part), hands, "label draws")
         every = zip(columns, _summed_by(columns), found.fixed, strict=True)
         finished = [column.form.reduce(found.sums[k], fixed) for column, k, fixed in every]
         values.append(np.column_stack(finished)[min(1, len(values)) :])

@@ -214,10 +214,13 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     # Forms that work in parallel inside have many draws in a call, others a block a task.
     cell = draws.sampler.block
     size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
-    batches = blocks(draws.count, size)
+    n, batches = draws.observed.size, blocks(draws.count, size)
+    rows_of = [n if x is None or x.places is None else len(x.places) for x, _ in columns]
+    # A row takes ten times as long to draw, or inside of these, as by others.
+    times = [n, sum(rows_of[place] for place in by_blocks) / 10, *(rows_of[place] for place in inside)]
     ends = [batch.stop - batch.start for batch in batches]
     for batch, hands in zip(batches, workers.parts(ends), strict=True):
-        drawing, others, within = hands.parts([1, len(by_blocks), 9 * len(inside)])
+        drawing, others, *within = hands.parts(times)
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
         labels = np.concatenate(list(drawing.map(draws.draw, tasks, "label draws")))
@@ -226,9 +229,9 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
             values[rows, by_blocks] = np.concatenate(cuts)
         else:
             in_blocks(tasks, others)
-        for place in inside:
+        for place, hands in zip(inside, within, strict=True):
             column = columns[place]
-            values[rows, place] = column.form.of_labels(column.outcomes(labels), within)
+            values[rows, place] = column.form.of_labels(column.outcomes(labels), hands)
     return values
 
 
