@@ -137,7 +137,7 @@ def _alike(members: Array, off: Array) -> tuple[float, float]:
         return 0.0, 0.0
     sd = members.std(axis=1, keepdims=True)
     z = (members - members.mean(axis=1, keepdims=True)) / sd
-    z = np.where((z**3).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
+    z = np.where((z * z * z).sum(axis=1, keepdims=True) < -1e-9, -z[:, ::-1], z)
     within = np.minimum(1e-6 + 2.0 * off / sd[:, 0], 1e-3)
     along = z @ np.random.default_rng(0).normal(size=z.shape[1])
     order = np.argsort(along)

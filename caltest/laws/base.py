@@ -132,6 +132,10 @@ class Predictive(Law):
         """Return CRPS(F, y) − E CRPS(F, Y) at numbers (…, n)."""
         return self._crps[0](outcomes)
 
+    def crps_size(self) -> float:
+        """Return the mean size of that at medians."""
+        return float(np.abs(self.crps_excess(self._quantiles(0.5)[None])).mean())
+
     @cached_property
     def _crps(self) -> tuple[Excess, Array]:
         with warnings.catch_warnings():
@@ -494,12 +498,14 @@ def finite_table(
     if values is None:
         raise InputError(f"{what} could not be read: this is None; give numbers.")
     try:
-        read: Any = np.ma.array(values)  # a masked entry is missing
+        plain = type(values) is np.ndarray and values.dtype.kind in "fiu"
+        read: Any = values if plain else np.ma.array(values)  # a masked entry is missing
         if read.dtype == object and hasattr(values, "to_numpy"):  # as one of pandas' own types is
             read = np.ma.array(values.to_numpy(object, na_value=np.nan))
         if read.dtype.kind in "cmM":
             raise TypeError
-        array = np.array(np.ma.filled(read.astype(np.float64), np.nan))
+        array = read.astype(np.float64)
+        array = array if plain else np.array(np.ma.filled(array, np.nan))
     except Exception as error:  # what calls itself an array may raise anything
         dates = getattr(getattr(values, "dtype", None), "kind", "") in tuple("mM")
         found = ": these are dates or times" if dates else " as an array of real numbers"
@@ -507,15 +513,16 @@ def finite_table(
         if isinstance(error, ValueError) and "inhomogeneous" in str(error) and fine is not np.isfinite:
             days = ", rows of one length, with NaN where one is missing"
         raise InputError(f"{what} could not be read{found}; give numbers{days}.") from None
-    broken = np.argwhere(~fine(array))
-    if len(broken):
+    if not (right := fine(array)).all():
+        broken = np.argwhere(~right)
         row = broken[0][0] if array.ndim else 0
         do = "give finite numbers, and leave rows without an outcome out"
         text = f"{{what}} holds {{found}} in {{row}}; {do}."
         raise InputError(text, what=what, found=array[tuple(broken[0])], row=int(row))
     if ndim and (array.ndim not in ndim or array.size == 0):
         raise InputError(f"{what} has shape {array.shape}; give {do}.")
-    for place in np.argwhere((array < low) | (array > high))[:1]:
+    bounded = low > -np.inf or high < np.inf
+    for place in np.argwhere((array < low) | (array > high))[:1] if bounded else ():
         text = f"{what} is {array[tuple(place)]:g}{' in {row}' if len(place) else ''}; give {do}."
         raise InputError(text, row=int(place[0]) if len(place) else None)
     array.flags.writeable = False

@@ -56,7 +56,7 @@ class GaussianPredictions(Shaped):
     about = "Gaussian predictions of numbers"
     atoms = False
     _second = "covariance"  #: What the second argument is called.
-    _by_row = ("mean", "_centre", "_factor", "whitener", "log_scale")
+    _by_row = ("mean", "_centre", "_factor")
 
     def __init__(self, mean: object, covariance: object) -> None:
         mean, covariance = rows_first(mean, "the mean"), rows_first(covariance, f"the {self._second}")
@@ -79,21 +79,32 @@ class GaussianPredictions(Shaped):
             wanted = f"({n},) variances" if self.dimension is None else f"({n}, {d}, {d}) matrices"
             do = f"for means of shape {self.mean.shape} give {wanted}, or one for all rows"
             raise InputError(f"the {self._second} has shape {given}; {do}.")
-        asymmetric = np.abs(spread - spread.swapaxes(1, 2)).max(axis=(1, 2))
-        for row in np.flatnonzero(asymmetric > 1e-8 * np.abs(spread).max(axis=(1, 2)))[:1]:
-            text = "the covariance of {row} is not symmetric; give a covariance matrix, not its factor."
-            raise InputError(text, row=int(row))
+        if not np.array_equal(spread, turned := spread.swapaxes(1, 2)):
+            off, largest = (np.abs(each).max(axis=(1, 2)) for each in (spread - turned, spread))
+            for row in np.flatnonzero(off > 1e-8 * largest)[:1]:
+                do = "give a covariance matrix, not its factor"
+                raise InputError(f"the covariance of {{row}} is not symmetric; {do}.", row=int(row))
         try:
-            factor = np.linalg.cholesky(spread)
+            self._factor = (
+                np.sqrt(spread) if d == 1 and spread.min() > 0 else np.linalg.cholesky(spread)
+            )
         except np.linalg.LinAlgError:
             smallest = np.linalg.eigvalsh(spread)[:, 0]
             row = int(np.argmax(smallest <= 0)) if (smallest <= 0).any() else int(smallest.argmin())
             found = f"not positive definite, its smallest eigenvalue is {smallest[row]:.3g}"
             text = f"the {self._second} of {{row}} is {found}; give a {self._second} of full rank."
             raise InputError(text, row=row) from None
-        self._factor = np.asarray(factor, dtype=np.float64)
-        self.log_scale = np.asarray(np.log(np.einsum("ijj->ij", factor)).sum(axis=1))
-        self.whitener = np.linalg.inv(self._factor)
+
+    @cached_property
+    def log_scale(self) -> Array:
+        """Half the logarithms of determinants, (n,), or (1,) of one for all rows."""
+        return np.asarray(np.log(np.einsum("ijj->ij", self._factor)).sum(axis=1))
+
+    @cached_property
+    def whitener(self) -> Array:
+        """The inverse factors, (n, d, d), or one for all rows."""
+        alone = self._factor.shape[1] == 1
+        return np.asarray(1.0 / self._factor if alone else np.linalg.inv(self._factor))
 
     def _places(self, mean: Any, spread: Any) -> list[int]:
         """Return where the entries of the mean are among the columns of a table, if both have names."""
@@ -137,6 +148,11 @@ class GaussianPredictions(Shaped):
     def crps_excess(self, outcomes: Array) -> Array:
         """Return the CRPS less its expectation, σ/√π."""
         return np.asarray(self.crps(outcomes) - self.factors[:, 0, 0] / np.sqrt(np.pi))
+
+    def crps_size(self) -> float:
+        """Return the mean of (2 − √2) σ/√π."""
+        self._z(self.mean)
+        return float(self.factors[:, 0, 0].mean() * (2.0 - 2.0**0.5) / np.pi**0.5)
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return μ and σ²."""

@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, choose
 from caltest._arguments import names as names_given
+from caltest._sums import blocks
 from caltest._visible import quoted
 from caltest.alignment import column_names, in_order_of, rows_first
 from caltest.exceptions import InputError
 from caltest.laws.base import OutcomeSampler, Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
 
+_ROWS = 2048  # of pools, at a time
 _ALIKE = 1e-12  # relative spread of what is alike
 
 
@@ -83,7 +85,8 @@ class Members(Shaped):
         values = rows_first(values, "members")
         array = finite_table("members", values, shapes, ndim=(2, 3), fine=lambda x: ~np.isinf(x))
         vectors, missing = array.ndim == 3, np.isnan(array).reshape(len(array), -1)
-        for row in np.flatnonzero(missing.any(axis=1) if vectors else missing.all(axis=1))[:1]:
+        amiss = np.any if vectors else np.all
+        for row in np.flatnonzero(amiss(missing, axis=1))[:1] if missing.any() else ():
             found = "vectors among members of {row} have missing entries"
             found += "; give the same number to all rows."
             raise InputError(found if vectors else "{row} has no member; leave it out.", row=int(row))
@@ -110,7 +113,8 @@ class Members(Shaped):
         checked = self.outcomes(outcomes)
         pool = np.concatenate([self.values, checked[:, None]], axis=1)
         if self.dimension is None:
-            return Pool(np.sort(pool, axis=1), self.values, self.given), checked
+            pool.sort(axis=1)
+            return Pool(pool, self.values, self.given), checked
         order = np.lexsort(np.moveaxis(pool, 2, 0)[::-1], axis=1)
         pool = np.take_along_axis(pool, order[:, :, None], axis=1)
         return Pools(pool, self.values, self.given, self.names), order.argmax(axis=1)
@@ -150,7 +154,8 @@ class _Exchangeable(Shaped):
 
     def __init__(self, pool: Array, members: Any = None, given: Any = None, names: Any = ()) -> None:
         known = ~np.isnan(pool.reshape(*pool.shape[:2], -1)[..., 0])
-        most = int((counts := known.sum(axis=1)).max(initial=0))
+        counts = np.array([known.shape[1]]) if known.all() else known.sum(axis=1)
+        most = int(counts.max(initial=0))
         alike = bool((counts == most).all())
         self.pool = np.ascontiguousarray(pool[:, :most])  #: In no order that says which is the outcome.
         #: Values of a pool, N = L + 1, and which are there: of every row where they differ, NaN last.
@@ -258,12 +263,14 @@ class Pool(_Exchangeable):
 
     def _distances(self, outcomes: Array) -> Array:
         """Return Σ_k |x_k − y|, (…, n)."""
-        found, values = np.zeros(outcomes.shape), self._filled.T
-        for value in values:
-            found += np.abs(outcomes - value)
-        if self.known is True:
-            return found
-        return np.asarray(found - (len(values) - self.counts) * np.abs(outcomes - values[0]))
+        flat, values = outcomes.reshape(-1, self.n_samples), self._filled
+        found, ones = np.empty(flat.shape), np.ones(values.shape[1])
+        for rows in blocks(len(values), _ROWS):
+            for own, at in zip(found[:, rows], flat[:, rows], strict=True):
+                own[:] = np.abs(values[rows] - at[:, None]) @ ones
+        if self.known is not True:
+            found -= (len(ones) - self.counts) * np.abs(flat - values[:, 0])
+        return found.reshape(outcomes.shape)
 
     @cached_property
     def _filled(self) -> Array:

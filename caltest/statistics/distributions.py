@@ -264,9 +264,7 @@ class CRPS(Listed, row="crps"):
     def given(self, predictions: Rows) -> MeanOfNumbers:
         """Fix the predictions."""
         law: Any = predictions.law
-        medians = law.quantile(np.full(law.n_samples, 0.5))
-        rounding = ROUNDING * float(np.abs(law.crps_excess(medians[None])).mean())  # as at medians
-        return MeanOfNumbers(law, predictions.weights, law.crps_excess, rounding)
+        return MeanOfNumbers(law, predictions.weights, law.crps_excess, ROUNDING * law.crps_size())
 
 
 class DawidSebastiani(Listed, row="dawid_sebastiani"):
