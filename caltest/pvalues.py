@@ -287,12 +287,12 @@ def _standard(finite: Array) -> tuple[float, float, float]:
     if len(finite) < 2:
         return float(finite.sum()), 0.0, 0.0
     ordered = np.sort(finite)
-    centre = float(np.median(ordered))
+    centre = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
     lower = centre - ordered[0] > (1.0 + _TIED) * (ordered[-1] - centre)  # rounding must not choose
     d = (ordered[1:] if lower else ordered[:-1]) - centre
     size = float(np.abs(d).max()) or 1.0
     d /= size  # third powers neither overflow nor vanish
-    first, second, third = (float(np.mean(d**k)) for k in (1, 2, 3))
+    first, second, third = (float(np.mean(power)) for power in (d, d * d, d * d * d))
     variance = max(second - first**2, 0.0)
     deviation = variance**0.5
     cumulant = third - 3.0 * first * second + 2.0 * first**3

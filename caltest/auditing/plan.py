@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from caltest._arguments import level_of_confidence
 from caltest._numbers import counted
+from caltest._sums import blocks
 from caltest._visible import attempt
 from caltest.auditing.groups import Grouping, Places, crossed, distinct, large_enough
 from caltest.auditing.options import CANONICAL, CLASSWISE, COVERAGE, DISTRIBUTION, TOP_LABEL, Options
@@ -23,6 +24,7 @@ from caltest.forms.pairs import sums_of_others
 from caltest.laws import Classes, Point
 from caltest.lenses import ClassWise, Entry, Lens, Pair, Reduction, Until, event, show, within
 from caltest.lenses.classes import is_column
+from caltest.sampling import ROWS
 from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
 from caltest.statistics.order import EventsAfter, OfOrder
 
@@ -244,6 +246,8 @@ class Look:
     def scores(self) -> NDArray[np.float64]:
         """Return the probabilities of the event, or forecasts."""
         law: Any = self.scope.whole.law
+        if (column := self.scope.column) is not None:
+            return np.ascontiguousarray(self.scope.shown.rows.probs[self.where, column])
         return law.values[self.where] if self.scope.of_points else self.view().rows.probs[:, 1]
 
     def sample(self, labels: NDArray[Any]) -> Sample:
@@ -455,7 +459,9 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
                 reason = "of two classes one probability says all, and the canonical lens looks at it"
                 skip("each class by itself", reason)
         else:
-            others = np.minimum(sums_of_others(whole.probs), 1.0)
+            others = np.empty_like(whole.probs)
+            for rows in blocks(whole.n_samples, ROWS):
+                np.minimum(sums_of_others(whole.probs[rows]), 1.0, out=others[rows])
             for column in range(whole.n_classes) if whole.n_classes > 2 else [1]:
                 # By its name, if it has one, which no other has.
                 one = ClassWise(whole.classes[column] if whole.classes else column)

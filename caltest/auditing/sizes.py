@@ -49,7 +49,7 @@ class Cut(NamedTuple):
 
 def cut(scores: Array, whole: bool) -> Cut:
     """Cut a view by its predictions into parts of about equally many rows; ties stay together."""
-    order = np.argsort(scores, kind="stable")
+    order = np.argsort(scores)
     ordered = scores[order]
     last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1) + 1  # where ties end
     ends = []
@@ -243,6 +243,19 @@ class Design:
             observed = float(self.weights @ labels / self.weights.sum())
         return observed + by * error, observed, by * low, by * high
 
+    def of_parts(
+        self, chances: Array, labels: NDArray[Any], order: Places, starts: Places, level: float
+    ) -> Any:
+        """Return the `interval` of each part of rows in an ``order``, that of chances and labels."""
+        if type(self) is not Design or not self.plain:
+            cut = (np.split(each, starts[1:]) for each in (order, chances, labels))
+            return [self.at(r).interval(p, y, level) for r, p, y in zip(*cut, strict=True)]
+        counts = np.diff(starts, append=len(order)).astype(np.float64)
+        predicted, events = (np.add.reduceat(x, starts, dtype=np.float64) for x in (chances, labels))
+        predicted /= counts
+        least, most = mean_bounds(counts, events, level)
+        return np.stack([predicted, events / counts, predicted - most, predicted - least], 1).tolist()
+
     def ways(self, chances: Array, labels: Places, part: float, level: float) -> list[Wanted]:
         """Return what shows it inside a limit: exact limits, or those of t from enough clusters on."""
         stated, counts = chances if self.scores is None else self.scores, self.counts(labels)
@@ -352,14 +365,18 @@ class Family(NamedTuple):
         ends: tuple[float, float] = (0.0, 1.0),
     ) -> tuple[Part, ...]:
         """Return the parts of a view, with the intervals of their errors."""
-        found: list[Part] = []
-        stated = scores if design.scores is None else design.scores  # on the scale of sizes
+        found, own = list[Part](), (scores[where.order], labels[where.order])
+        # On the scale of sizes.
+        stated = own[0] if design.scores is None else design.scores[where.order]
         for of, cuts in where.ends:
-            for place, rows in enumerate(np.split(where.order, cuts[:-1])):
-                mean, *sized = design.at(rows).interval(scores[rows], labels[rows], self.of_part)
-                joint = limit.cut(mean, *sized[1:], ends=ends)
-                ends_of = float(stated[rows].min()), float(stated[rows].max())
-                found.append(Part(of, place, len(rows), mean, sized[0], *joint, *ends_of))
+            starts = np.append(0, cuts[:-1])
+            sizes = design.of_parts(*own, where.order, starts, self.of_part)
+            lows, highs = (each.reduceat(stated, starts).tolist() for each in (np.minimum, np.maximum))
+            rows = np.diff(starts, append=cuts[-1]).tolist()
+            for place, (mean, observed, *joint) in enumerate(sizes):
+                joint = limit.cut(mean, *joint, ends=ends)
+                ends_of = lows[place], highs[place]
+                found.append(Part(of, place, rows[place], mean, observed, *joint, *ends_of))
         return tuple(found)
 
 
@@ -429,9 +446,10 @@ class Sizes:
         holds for one between them. The observed rate is then the one between both that is nearest to
         the predicted one. Else inner ends are the outer ones.
         """
-        design, scores, view = self.design.of_look(look), seen.rows.probs[:, 1], look.view()
+        design, scores = self.design.of_look(look), seen.rows.probs[:, 1]
         carried, found = design.carried(scores), list[tuple[float, ...]]()
-        opened = None if view.see_open is None else view.opened.sample(labels).labels
+        of_two = look.scope.shown.see_open is not None
+        opened = look.view().opened.sample(labels).labels if of_two else None
         for level in levels:
             by_t = carried >= enough_clusters(level)
             predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)

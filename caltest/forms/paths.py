@@ -147,8 +147,9 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
     @cached_property
     def _places(self) -> tuple[NDArray[np.int32], Array]:
         """Where the score of a row comes among the different ones; what is expected up to each."""
-        scores, inverse, sizes = np.unique(self.chances, return_inverse=True, return_counts=True)
-        return inverse.astype(np.int32), np.append(0.0, np.cumsum(sizes * scores))
+        sizes, place_of = np.diff(self._ends, prepend=-1), np.empty(len(self.chances), dtype=np.int32)
+        place_of[self._order] = np.repeat(np.arange(len(sizes)), sizes)
+        return place_of, np.append(0.0, self._expected)
 
     def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
         """Return the same numbers: between two events C only falls."""
