@@ -58,10 +58,12 @@ class Scores(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Table(Scores):
-    """s_i(y) = A[i, y] for a table A: one number a row."""
+    """s_i(y) = A[i, y] for a table A: one number a row, or w_i A[i, y] and what all labels have."""
 
     entries: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
     probs: Array  #: The predictions, (n, m).
+    by: Array | None = None  #: w, (n,); None: all are 1.
+    plus: float = 0.0  #: What is added whatever the labels are.
 
     size = 1
 
@@ -85,44 +87,20 @@ class Table(Scores):
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Add up the entries of the labels."""
         entries = self.entries[rows]
+        by = np.ones(len(entries)) if self.by is None else self.by[rows]
+        found = np.full((len(outcomes), 1), self.plus)
         if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
             n, m = entries.shape
-            return np.reshape(entries.take(outcomes[0] + np.arange(0, n * m, m)).sum(), (1, 1))
+            found += (by * entries.take(outcomes[0] + np.arange(0, n * m, m))).sum()
+            return found
         from caltest.loops import rows as _loops
 
-        found = np.zeros((len(outcomes), 1))
-        _loops.table_sums(entries, np.ones(len(entries)), outcomes, found[:, 0])
+        _loops.table_sums(entries, by, outcomes, found[:, 0])
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
         """Add up by cluster."""
         return clusters.sums(self.finite[np.arange(len(outcomes)), outcomes] - self.means)[:, None]
-
-
-@dataclass(frozen=True, eq=False)
-class Lengths(Scores):
-    """s_i(y) = w_i |e_y − g_i|² = w_i (1 + |g_i|² − 2 g_iy): of many classes their table is large."""
-
-    probs: Array  #: The predictions g, (n, m).
-    by: Array  #: w, (n,).
-
-    size = 1
-
-    @cached_property
-    def _alike(self) -> float:
-        """What is the same for all labels."""
-        return float(self.by @ (1.0 + np.einsum("ik,ik->i", self.probs, self.probs)))
-
-    def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Add up the lengths of all rows."""
-        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
-            found = self.probs[np.arange(len(self.by)), outcomes[0]] @ self.by[:, None]
-        else:
-            from caltest.loops import rows as _loops
-
-            found = np.zeros(len(outcomes))
-            _loops.table_sums(self.probs, self.by, outcomes, found)
-        return np.asarray(self._alike - 2.0 * found)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,7 +306,7 @@ class FeatureResiduals(Scores):
 
     probs: Array  #: The predictions g, (n, m).
     features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
-    owns: tuple[Callable[[slice, Any], Scores], ...]  #: Of rows and their features, at most F numbers.
+    owns: tuple[Callable[[slice, Any], Table], ...]  #: Of rows and their features, at most F numbers.
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -353,7 +331,8 @@ class FeatureResiduals(Scores):
         return np.asarray(sum(fixed))
 
     @cached_property
-    def _all_owns(self) -> tuple[Scores, ...]:
+    def all_owns(self) -> tuple[Table, ...]:
+        """The tables of all rows."""
         return tuple(own(ALL, self.features) for own in self.owns)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
@@ -380,7 +359,7 @@ class FeatureResiduals(Scores):
             _kernel_loops.sums_by_class(part, entries.rows, entries.keys, entries.counts, size, sums)
         fixed = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ part[:]
         sums[:, :-1] += fixed
-        owns = self._all_owns if whole else (own(rows, part[:]) for own in self.owns)
+        owns = self.all_owns if whole else (own(rows, part[:]) for own in self.owns)
         for place, own in enumerate(owns):
             sums[:, -1, place] = own.sums(outcomes)[:, 0]
         return sums.reshape(len(outcomes), -1)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from functools import cache
 from hashlib import sha256
 from itertools import groupby
 from typing import Any, NamedTuple, TypeAlias
@@ -237,17 +236,14 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
     """
     of_means = (MEAN, EVENTS, BIAS)
     places = {h[0]: k for k, h in enumerate(hypotheses) if h[1] in of_means and h[0].event}
-
-    @cache
-    def variance(look: Look) -> float:
+    pairs, variances, found = list(around(places, min_rows)), dict[Look, float](), []
+    for look in {look for pair in pairs for look in pair}:
         seen = look.view().rows  # of times all rows have some
         spread = seen.probs[:, 0] * seen.probs[:, 1] if seen.n_classes else np.ones(look.n_rows)
-        return float(seen.weights**2 @ spread)
-
-    found = []
-    for look, whole in around(places, min_rows):
-        own, left = variance(look), variance(whole) - variance(look)
-        if left > _LEAST_LEFT * variance(whole) and own > CERTAIN:
+        variances[look] = float(seen.weights**2 @ spread)
+    for look, whole in pairs:
+        own, left = variances[look], variances[whole] - variances[look]
+        if left > _LEAST_LEFT * variances[whole] and own > CERTAIN:
             rows = whole.n_rows - look.n_rows
             found.append(Subtraction(look, whole, places[look], places[whole], own / left, rows))
     return found

@@ -22,7 +22,7 @@ from caltest.forms.pairs import Pairwise, leading_sum
 from caltest.forms.signs import OverPairs, Signed, Signs, signed_pairs, signed_sums
 from caltest.forms.sums import ClusterSums, LinearSum, Sums
 from caltest.sampling import DRAWS
-from caltest.scores import ALL, Entries, FeatureResiduals, Lengths, RoundedFeatures, Table, residuals_of
+from caltest.scores import Entries, FeatureResiduals, RoundedFeatures, Table, residuals_of
 
 # ------------------------------------------------------------------ feature squares
 
@@ -56,7 +56,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """Features times residuals, and beside them what the pairs i = j add."""
         if self.shared is not None:
             return self.shared[0]
-        return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_scores,))
+        return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_table,))
 
     @property
     def shared_scores(self) -> FeatureResiduals | None:  # type: ignore[override]
@@ -67,13 +67,14 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         """The features that are added up."""
         return self.features.base if isinstance(self.features, MappedFeatures) else self.features
 
-    def _own_scores(self, rows: slice, features: Any) -> Lengths | Table:
+    def _own_table(self, rows: slice, features: Any) -> Table:
         """Return what the pairs i = j of some rows add, from the features that are added up."""
         if isinstance(self.features, MappedFeatures):
             features = replace(self.features, base=features)
         weights, probs = LowRankWeights(features), self.probs[rows]
-        if self.matrix is None:
-            return Lengths(probs, weights.diagonal())
+        if self.matrix is None:  # w_i |e_y − g_i|², whose table is as large as the predictions
+            own, squares = weights.diagonal(), np.einsum("ik,ik->i", probs, probs)
+            return Table(probs, probs, -2.0 * own, float(own @ (1.0 + squares)))
         return Table(diagonal_table(probs, (Term(weights, self.matrix),)), probs)
 
     @property
@@ -100,7 +101,9 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         (n, m), f = self.probs.shape, self.features.shape[1]
         if self.matrix is not None or not is_worthwhile(n, m, f):
             return self.pairs.moments(workers)
-        linear = self._own if self.diagonal else np.zeros_like(self.probs)
+        linear = np.zeros_like(self.probs)
+        if self.diagonal:
+            linear = diagonal_table(self.probs, self.pairs.kernel_terms)
         cumulants = low_rank_moments(self.probs, self.features[:].astype(np.float64), linear, workers)
         return base.Moments.of_cumulants(*cumulants, self.pairs.surprises).scaled(self.scale)
 
@@ -153,15 +156,6 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
             return signed_pairs(whole.pairs(), scale, self.diagonal, self.resolution)
         return whole.signed(scale, self.diagonal, self.resolution)
 
-    @cached_property
-    def _own(self) -> Array:
-        """⟨ψ_i, ψ_i⟩ D_iᵀ A D_i for every label of row i, (n, m)."""
-        return diagonal_table(self.probs, self.pairs.kernel_terms)
-
-    @cached_property
-    def _lengths(self) -> Lengths | Table:
-        return self._own_scores(ALL, self._base)
-
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         size, n = self.probs.shape[1] * self.features.shape[1], len(self.probs)
         at_once = max(1, _HELD // size)
@@ -187,7 +181,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))
         squares, given = np.zeros(len(labels)), (entries.rows, entries.keys, entries.counts)
         _kernel_loops.squares_by_class(features.pieces, *given, self._expected_pieces, squares)
-        own = 0.0 if self.diagonal else self._lengths.sums(labels)[:, 0]
+        own = 0.0 if self.diagonal else self.scores.all_owns[0].sums(labels)[:, 0]
         return np.asarray(self.scale * (features.unit**2 * squares - own))
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
@@ -213,7 +207,7 @@ def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
     for each in alike.values():
         _, first = each[0]
         if 1 < len(each) <= first._base.shape[1]:
-            owns = tuple(form._own_scores for _, form in each)
+            owns = tuple(form._own_table for _, form in each)
             scores = FeatureResiduals(first.probs, first._base, owns)
             for number, (place, form) in enumerate(each):
                 found[place] = replace(form, shared=(scores, number))
