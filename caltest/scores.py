@@ -273,11 +273,13 @@ class RoundedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows."""
+    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows.
+
+    The key of an entry is twice the class, and 1 more where it is −1.
+    """
 
     rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n): those of a tile from twice its start.
-    keys: NDArray[np.unsignedinteger]  #: Twice the class, and 1 where the entry is −1; (B, 2n).
-    counts: NDArray[np.int64]  #: Entries of every tile, (B, tiles).
+    ends: NDArray[np.int32]  #: Where those of a key begin, and those before it end, (B, tiles, 2m + 1).
     size: int  #: Rows of a tile.
 
     @classmethod
@@ -287,17 +289,15 @@ class Entries:
 
         draws, n = labels.shape
         rows = np.empty((draws, 2 * n), dtype=np.uint16)
-        keys = np.empty((draws, 2 * n), dtype=np.uint16 if 2 * m <= 2**16 else np.uint32)
-        counts = np.empty((draws, -(-n // size)), dtype=np.int64)
+        ends = np.empty((draws, -(-n // size), 2 * m + 1), dtype=np.int32)
         if labels.dtype == np.intp:  # what is observed: one type less to compile for
             labels = labels.astype(np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32)
-        _kernel_loops.sort_by_class(labels, usual, m, size, rows, keys, counts)
-        return cls(rows, keys, counts, size)
+        _kernel_loops.sort_by_class(labels, usual, size, rows, ends)
+        return cls(rows, ends, size)
 
-    def of_tile(self, rows: slice) -> tuple[Any, Any, Any]:
-        """Return rows, keys and their counts of one tile."""
-        here = slice(2 * rows.start, 2 * rows.stop)
-        return self.rows[:, here], self.keys[:, here], self.counts[:, rows.start // self.size]
+    def of_tile(self, rows: slice) -> tuple[Any, Any]:
+        """Return rows and their ends of one tile."""
+        return self.rows[:, 2 * rows.start : 2 * rows.stop], self.ends[:, rows.start // self.size]
 
 
 @dataclass(frozen=True, eq=False)
@@ -352,11 +352,11 @@ class FeatureResiduals(Scores):
         sums = np.zeros((len(outcomes), m, f))
         if rounded:
             steps = np.zeros((len(outcomes), m - 1, len(part.pieces), part.pieces.shape[2]))
-            first, of_tiles = part.rows.start or 0, (entries.rows, entries.keys, entries.counts, size)
+            first, of_tiles = part.rows.start or 0, (entries.rows, entries.ends, size)
             _kernel_loops.steps_by_class(part.pieces, first, *of_tiles, part.unit, steps)
             sums[:, :-1] = steps.reshape(len(outcomes), m - 1, -1)[:, :, :f]
         else:
-            _kernel_loops.sums_by_class(part, entries.rows, entries.keys, entries.counts, size, sums)
+            _kernel_loops.sums_by_class(part, entries.rows, entries.ends, size, sums)
         fixed = self.expected if whole else fixed_residuals(self.probs[rows], usual).T @ part[:]
         sums[:, :-1] += fixed
         owns = self.all_owns if whole else (own(rows, part[:]) for own in self.owns)

@@ -179,8 +179,8 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
         features: Any = self.features
         entries = Entries.of(labels, self.scores.usual, self.probs.shape[1], len(self.probs))
-        squares, given = np.zeros(len(labels)), (entries.rows, entries.keys, entries.counts)
-        _kernel_loops.squares_by_class(features.pieces, *given, self._expected_pieces, squares)
+        squares, given = np.zeros(len(labels)), (features.pieces, entries.rows, entries.ends)
+        _kernel_loops.squares_by_class(*given, self._expected_pieces, squares)
         own = 0.0 if self.diagonal else self.scores.all_owns[0].sums(labels)[:, 0]
         return np.asarray(self.scale * (features.unit**2 * squares - own))
 

@@ -18,49 +18,41 @@ from caltest.loops import loop
 #
 # Δ_i = e_{y_i}, or e_{y_i} − e_{r_i} where a usual class r_i is known, which is 0 for most rows of a
 # confident model. An entry is a row with a class and a sign; its key is twice the class, and one more
-# for the minus sign. Sorted by key, what a class adds lies together.
+# for the minus sign. Sorted by key, what a class adds lies together: from ``ends[key]`` to the next.
 
 
 @loop
-def sort_by_class(
-    labels: Any, usual: Any, m: int, size: int, rows: Any, keys: Any, counts: Any
-) -> None:
+def sort_by_class(labels: Any, usual: Any, size: int, rows: Any, ends: Any) -> None:
     """Sort the entries of every tile of ``size`` rows by their keys.
 
-    Labels (B, n), usual classes (n,) or −1; ``rows`` in the tile and ``keys`` (B, 2n), those of a tile
-    from twice its first row on; their ``counts`` (B, tiles).
+    Labels (B, n), usual classes (n,) or −1; ``rows`` in the tile (B, 2n), those of a tile from twice
+    its first row on; where they end by key, (B, tiles, 2m + 1).
     """
     draws, n = labels.shape
-    ends = np.empty(2 * m + 1, np.int64)
+    last_key = ends.shape[2] - 1
     for b in range(draws):
-        for tile in range(counts.shape[1]):
-            first, last = tile * size, min(n, (tile + 1) * size)
-            ends[:] = 0
+        for tile in range(ends.shape[1]):
+            first, last, own = tile * size, min(n, (tile + 1) * size), ends[b, tile]
+            own[:] = 0
             for i in range(first, last):
                 y, r = np.int64(labels[b, i]), np.int64(usual[i])
                 if y != r:
-                    for key in (2 * y, 2 * r + 1):
-                        if key >= 0:
-                            ends[key + 1] += 1
-            for k in range(2 * m):
-                ends[k + 1] += ends[k]
-            counts[b, tile] = ends[2 * m]
+                    own[2 * y + 1] += 1
+                    if r >= 0:
+                        own[2 * r + 2] += 1
+            for k in range(last_key):
+                own[k + 1] += own[k]
             for i in range(first, last):
                 y, r = np.int64(labels[b, i]), np.int64(usual[i])
                 if y != r:
-                    for key in (2 * y, 2 * r + 1):
-                        if key >= 0:
-                            place = 2 * first + ends[key]
-                            rows[b, place], keys[b, place] = i - first, key
-                            ends[key] += 1
-
-
-@loop
-def _end_of(keys: Any, key: int, start: int, count: int) -> int:
-    """Return where the entries of a key end."""
-    while start < count and keys[start] == key:
-        start += 1
-    return start
+                    rows[b, 2 * first + own[2 * y]] = i - first
+                    own[2 * y] += 1
+                    if r >= 0:
+                        rows[b, 2 * first + own[2 * r + 1]] = i - first
+                        own[2 * r + 1] += 1
+            for k in range(last_key, 0, -1):
+                own[k] = own[k - 1]
+            own[0] = 0
 
 
 @loop
@@ -89,15 +81,16 @@ def _block(w: Any, left: Any, a: int, a_end: int, right: Any, b: int, b_end: int
 
 
 @loop
-def _signed_block(
-    w: Any, left: Any, a: int, a_minus: int, a_end: int, right: Any, b: int, b_minus: int, b_end: int
-) -> float:
-    """Sum W over the pairs of a run of rows and a run of columns, with their signs."""
+def _signed_block(w: Any, left: Any, k: Any, own: int, right: Any, l: Any, other: int) -> float:  # noqa: E741
+    """Sum W over entries of a class of the rows and of one of the columns, with their signs.
+
+    ``k`` and ``l`` are where they end by key, ``own`` and ``other`` the keys of the plus signs.
+    """
     total = 0.0
-    for part in range(4 if a_minus < a_end or b_minus < b_end else 1):  # one call: it compiles sooner
-        low, high = (a, a_minus) if part in (0, 2) else (a_minus, a_end)
-        start, stop = (b, b_minus) if part in (0, 3) else (b_minus, b_end)
-        found = _block(w, left, low, high, right, start, stop)
+    signed = k[own + 1] < k[own + 2] or l[other + 1] < l[other + 2]
+    for part in range(4 if signed else 1):  # one call: it compiles sooner
+        row, column = own + (part & 1), other + (part in (1, 2))
+        found = _block(w, left, k[row], k[row + 1], right, l[column], l[column + 1])
         total += found if part < 2 else -found
     return total
 
@@ -106,33 +99,21 @@ def _signed_block(
 def pair_sums(w: Any, left: Any, right: Any, matrix: Any, sums: Any) -> None:
     """Write Σ_ij W_ij Δ_iᵀ A Δ_j of a tile for all draws; an empty A is the identity.
 
-    ``left`` and ``right`` are the rows, keys and counts of entries.
+    ``left`` and ``right`` are the rows of entries and their ends.
     """
-    left_rows, left_keys, left_counts = left
-    right_rows, right_keys, right_counts = right
-    plain = matrix.size == 0
+    (rows, k), (columns, l) = left, right  # noqa: E741
+    plain, m = matrix.size == 0, k.shape[1] // 2
     for d in range(len(sums)):
-        rows, k, count = left_rows[d], left_keys[d], left_counts[d]
-        columns, l, others = right_rows[d], right_keys[d], right_counts[d]  # noqa: E741
-        total, a, start = 0.0, np.int64(0), np.int64(0)  # one type: compiled once
-        while a < count:
-            own = np.int64(k[a]) >> 1
-            a_minus = _end_of(k, 2 * own, a, count)
-            a_end, b = _end_of(k, 2 * own + 1, a_minus, count), start
-            while b < others:
-                other = np.int64(l[b]) >> 1
-                if plain and other > own:
-                    break
-                b_minus = _end_of(l, 2 * other, b, others)
-                b_end = _end_of(l, 2 * other + 1, b_minus, others)
-                entry = np.float64(own == other) if plain else matrix[own, other]
+        total = 0.0
+        for own in range(m):
+            if k[d, 2 * own] == k[d, 2 * own + 2]:
+                continue
+            for other in range(own if plain else 0, own + 1 if plain else m):
+                entry = 1.0 if plain else matrix[own, other]
                 if entry != 0.0:
-                    found = _signed_block(w, rows, a, a_minus, a_end, columns, b, b_minus, b_end)
-                    total += entry * found
-                b = b_end
-                if plain:  # no later class meets the same one
-                    start = b
-            a = a_end
+                    total += entry * _signed_block(
+                        w, rows[d], k[d], 2 * own, columns[d], l[d], 2 * other
+                    )
         sums[d] = total
 
 
@@ -162,22 +143,19 @@ def _add_rows(values: Any, rows: Any, start: int, end: int, some: Any, sign: flo
 
 
 @loop
-def sums_by_class(features: Any, rows: Any, keys: Any, counts: Any, size: int, sums: Any) -> None:
+def sums_by_class(features: Any, rows: Any, ends: Any, size: int, sums: Any) -> None:
     """Add Σ_i Δ_i ⊗ ψ_i of features (n, F) to ``sums`` (B, m, F), from sorted entries."""
     some, total = np.empty_like(features[0]), np.empty(features.shape[1])
-    for tile in range(counts.shape[1]):
+    for tile in range(ends.shape[1]):
         here = features[tile * size : (tile + 1) * size]
         for b in range(len(sums)):
-            of_draw, k = rows[b, 2 * tile * size :], keys[b, 2 * tile * size :]
-            e = 0
-            while e < counts[b, tile]:
-                key = np.int64(k[e])
-                end = _end_of(k, key, e, counts[b, tile])
-                total[:] = 0.0
-                _add_rows(here, of_draw, e, end, some, 1.0 - 2.0 * (key & 1), total)
-                for f in range(len(total)):  # a loop: Numba compiles seconds for a whole row
-                    sums[b, key >> 1, f] += total[f]
-                e = end
+            of_draw, own = rows[b, 2 * tile * size :], ends[b, tile]
+            for key in range(len(own) - 1):
+                if own[key] < own[key + 1]:
+                    total[:] = 0.0
+                    _add_rows(here, of_draw, own[key], own[key + 1], some, 1.0 - 2.0 * (key & 1), total)
+                    for f in range(len(total)):  # a loop: Numba compiles seconds for a whole row
+                        sums[b, key >> 1, f] += total[f]
 
 
 # Rounded features are whole numbers, 2¹³ at most: three fit into two bytes together, and as many as
@@ -240,51 +218,37 @@ def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums
 
 
 @loop
-def _find_ends(keys: Any, counts: Any, ends: Any) -> None:
-    """Write where the entries of every key end, (B, 2m + 1), from their sorted keys."""
-    for b in range(len(ends)):
-        ends[b, 0] = 0
-        for key in range(ends.shape[1] - 1):
-            ends[b, key + 1] = _end_of(keys[b], key, ends[b, key], counts[b])
-
-
-@loop
 def steps_by_class(
-    pieces: Any, first: int, rows: Any, keys: Any, counts: Any, size: int, unit: float, sums: Any
+    pieces: Any, first: int, rows: Any, ends: Any, size: int, unit: float, sums: Any
 ) -> None:
     """Add Σ_i Δ_i ⊗ ψ_i to ``sums`` (B, m, C, WIDTH): of pieces from row ``first`` on, in ``unit``."""
-    draws, m = sums.shape[:2]
-    some, ends = np.empty(WIDTH, np.int32), np.empty((draws, 2 * m + 1), np.int32)
-    for tile in range(counts.shape[1]):
-        start = 2 * tile * size
-        _find_ends(keys[:, start:], counts[:, tile], ends)
+    some = np.empty(WIDTH, np.int32)
+    for tile in range(ends.shape[1]):
         for c in range(len(pieces)):
             here = pieces[c, first + tile * size :]
-            for b in range(draws):
-                of_draw = rows[b, start:]
-                for key in range(2 * m):
-                    if ends[b, key] < ends[b, key + 1]:
-                        _sum_rows(here, of_draw, ends[b, key], ends[b, key + 1], some)
+            for b in range(len(sums)):
+                of_draw, own = rows[b, 2 * tile * size :], ends[b, tile]
+                for key in range(len(own) - 1):
+                    if own[key] < own[key + 1]:
+                        _sum_rows(here, of_draw, own[key], own[key + 1], some)
                         step = -unit if key & 1 else unit
                         for f in range(WIDTH):
                             sums[b, key >> 1, c, f] += step * some[f]
 
 
 @loop
-def squares_by_class(pieces: Any, rows: Any, keys: Any, counts: Any, expected: Any, found: Any) -> None:
+def squares_by_class(pieces: Any, rows: Any, ends: Any, expected: Any, found: Any) -> None:
     """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``found`` (B,), E (C, m, WIDTH), all in the features' unit.
 
-    No draw's sums of many classes are ever held.
+    Entries are of one tile. No draw's sums of many classes are ever held.
     """
-    m = expected.shape[1]
-    some, other = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32)
-    ends, squares = np.empty((len(found), 2 * m + 1), np.int32), np.empty(WIDTH)
-    _find_ends(keys, counts[:, 0], ends)
+    some, other, squares = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32), np.empty(WIDTH)
     for c in range(len(pieces)):
         for b in range(len(found)):
+            own = ends[b, 0]
             squares[:] = 0.0
-            for label in range(m):
-                start, middle, end = ends[b, 2 * label], ends[b, 2 * label + 1], ends[b, 2 * label + 2]
+            for label in range(expected.shape[1]):
+                start, middle, end = own[2 * label], own[2 * label + 1], own[2 * label + 2]
                 _sum_rows(pieces[c], rows[b], start, middle, some)
                 _sum_rows(pieces[c], rows[b], middle, end, other)
                 for f in range(WIDTH):  # side by side: no square waits for another

@@ -266,7 +266,7 @@ def _sort_by_class(m: int, n: int) -> Both:
     usual, rows = np.full(n, -1, np.int32), entries.rows
 
     def compiled() -> Array:
-        _kernel_loops.sort_by_class(labels, usual, m, TILE, rows, entries.keys, entries.counts)
+        _kernel_loops.sort_by_class(labels, usual, TILE, rows, entries.ends)
         return rows.reshape(DRAWS, tiles, 2 * TILE)[:, :, :TILE]
 
     plain = lambda: labels.reshape(DRAWS, tiles, TILE).argsort(axis=2, kind="stable")  # noqa: E731
@@ -345,7 +345,7 @@ def _added(labels: Array, m: int, features: Array) -> Array:
 def _sums_by_class(m: int, n: int) -> Both:
     size, draws = int(np.clip(32 * m, 512, n)), 8
     (labels, entries), features = _entries(m, n, size, draws), _features(n)[:]
-    sums, given = np.empty((draws, m, FEATURES)), (entries.rows, entries.keys, entries.counts, size)
+    sums, given = np.empty((draws, m, FEATURES)), (entries.rows, entries.ends, size)
     plain = lambda: np.array([_added(y, m, features) for y in labels])  # noqa: E731
     loop = _filled(sums, _kernel_loops.sums_by_class, features, *given, sums)
     return Both(loop, plain, sums.shape[0] * features.size)
@@ -356,7 +356,7 @@ def _steps_by_class(m: int, n: int) -> Both:
     (labels, entries), features = _entries(m, n, n, draws), _features(n)
     count, _, width = features.pieces.shape
     sums, wide = np.empty((draws, m, count, width)), features[:]
-    given = (features.pieces, 0, entries.rows, entries.keys, entries.counts, n, features.unit, sums)
+    given = (features.pieces, 0, entries.rows, entries.ends, n, features.unit, sums)
     plain = lambda: np.array([_added(y, m, wide) for y in labels]).reshape(sums.shape)  # noqa: E731
     return Both(_filled(sums, _kernel_loops.steps_by_class, *given), plain, draws * wide.size)
 
@@ -366,7 +366,7 @@ def _squares_by_class(m: int, n: int) -> Both:
     (labels, entries), features = _entries(m, n, n, draws), _features(n)
     pieces, wide = features.pieces, features[:] / features.unit
     expected, squares = np.full((len(pieces), m, pieces.shape[2]), n / m), np.empty(draws)
-    given = (pieces, entries.rows, entries.keys, entries.counts, expected, squares)
+    given = (pieces, entries.rows, entries.ends, expected, squares)
     plain = lambda: np.array([np.sum((_added(y, m, wide) - n / m) ** 2) for y in labels])  # noqa: E731
     return Both(_filled(squares, _kernel_loops.squares_by_class, *given), plain, draws * wide.size)
 
