@@ -17,6 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -41,8 +42,9 @@ Cells: TypeAlias = Places
 __all__ = ["Binning", "ConsistencyBand", "EqualMass", "EqualWidth", "FromEdges", "MedianVariance"]
 __all__ += ["ScoreBinning", "Uniform", "bin_table", "share_bands"]
 
-_COUNT_UP_TO = 32  # edges; with more, a binary search a value is faster than comparing with each
+_COUNT_UP_TO = 32  # edges; with more, or few values, binary searches are faster than comparing all
 _ROUNDING = 1e-12  # of shares of the rows' weight
+_DIGITS = 26  # binary, of scores: of so many sums of 2²⁷ rows are exact
 _TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
 _HALVINGS = 60  # of the interval that holds the level of the simultaneous band
 
@@ -274,7 +276,7 @@ def _even_edges(n_bins: int) -> Array:
 def intervals(values: Array, edges: Array) -> Cells:
     """Return the interval of each value, 0..K−1: how many inner edges lie below it."""
     inner = edges[1:-1]
-    if len(inner) > _COUNT_UP_TO:
+    if len(inner) > _COUNT_UP_TO or values.size <= _COUNT_UP_TO:
         return np.searchsorted(inner, values, side="left")
     values, below = np.ascontiguousarray(values), np.zeros(values.shape, dtype=np.uint8)
     for edge in inner:
@@ -347,21 +349,21 @@ class ReliabilityCurve:
 
 def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
     """Return the reliability curve of P(class 1) and labels 0 and 1: tables and diagrams."""
-    scores, cells = rows.probs[:, 1], binning.cells(rows)
-    order = np.argsort(scores)  # so that sums do not depend on the order of the rows
-    order = order[np.argsort(cells[order], kind="stable")]  # runs are sorted already, mostly
-    ordered = scores[order]
-    weights = rows.weights[order]
-    first = np.flatnonzero(np.diff(cells[order], prepend=-1))
-    counts = np.diff(first, append=len(scores))
-    smallest, largest = ordered[first], ordered[first + counts - 1]
-    added = np.ones(len(order)), ordered, labels[order]
-    mass, sums, events = (np.add.reduceat(weights * each, first) for each in added)
-    means = np.clip(sums / mass, smallest, largest)
+    scores, cells = np.ascontiguousarray(rows.probs[:, 1]), binning.cells(rows)
+    counts, mass, added = np.bincount(cells), np.bincount(cells, rows.weights), rows.weighted(scores)
+    events = np.bincount(cells, labels if rows.are_alike else labels * rows.weights)
+    smallest, largest = np.ones(len(counts)), np.zeros(len(counts))
+    np.minimum.at(smallest, cells, scores)
+    np.maximum.at(largest, cells, scores)
+    # Leading digits add up without rounding: sums do not depend on the order of the rows.
+    units = np.ldexp(1.0, np.frexp(np.maximum(largest, 1e-280))[1] - _DIGITS)[cells]
+    leading = np.rint(added / units) * units
+    sums = np.bincount(cells, leading) + np.bincount(cells, added - leading)
+    means = np.minimum(np.maximum(sums / mass, smallest), largest)  # of equal scores exactly that
     by_score = np.lexsort((largest, smallest, means))
     low, high = smallest, largest = smallest[by_score], largest[by_score]
     if isinstance(binning, ScoreBinning):
-        edges = binning.edges_of(ordered, weights)
+        edges = binning.edges_of(scores, rows.weights)
         low, high = (edges[intervals(largest, edges) + end] for end in (0, 1))
     by_bin: Any = [each[by_score] for each in (counts, mass, events, means)]
     return ReliabilityCurve(*(low, high, smallest, largest, *by_bin, np.argsort(by_score)[cells]))
@@ -437,28 +439,33 @@ def bin_table(
     counting: dict[str, Any] = {"weights": weights, "sampling_rates": sampling_rates}
     whole = without_zeros(whole_sample(probs, labels, class_names=class_names, **counting))
     view, _ = one_probability(whole, lens, "a table is of")
-    n = view.rows.n_samples
-    edges = _even_edges(int(bins))
+    n, law, edges = view.rows.n_samples, view.rows.law, _even_edges(int(bins))
     curve = reliability_curve(view.rows, view.labels, EqualWidth(int(bins)))
-    table = pd.DataFrame({"count": curve.counts, "confidence": curve.predicted})
-    table["frequency"] = curve.observed
-    table["ece"] = np.abs(curve.observed - curve.predicted)
-    table["esce"] = curve.observed - curve.predicted
-    law: Any = view.rows.law
-    surprise = law.surprises(clip)[np.arange(n), view.labels]
-    table["ecd"] = np.bincount(curve.cells, weights=view.rows.weighted(surprise)) / curve.mass
-    share = pd.Series(curve.mass / curve.mass.sum())
-    total = table.mul(share, axis=0).sum()
-    total["count"] = n
+    places, share = np.searchsorted(edges, curve.low), curve.mass / curve.mass.sum()
+
+    def column(values: NDArray[Any], total: float, empty: float = np.nan) -> NDArray[Any]:
+        found = np.full(len(edges), empty)
+        found[places], found[-1] = values, total
+        return found
+
+    table = {"count": column(curve.counts, n, 0)}
     if not view.rows.are_alike:
-        table.insert(1, "share", share)
-        total["share"] = 1.0
-    table.index = np.searchsorted(edges, curve.low)
-    table = table.reindex(np.arange(len(edges) - 1))
-    names = [f"({low:g}, {high:g}]" for low, high in pairwise(edges)]
-    table.index = pd.Index([names[0].replace("(", "["), *names[1:]])
-    table.loc["weighted sum"] = total
-    return table.fillna({"count": 0}).astype({"count": int})
+        table["share"] = column(share, 1.0)
+    surprise = law.surprises(clip)[np.arange(n), view.labels]  # type: ignore[attr-defined]
+    ecd = np.bincount(curve.cells, view.rows.weighted(surprise)) / curve.mass
+    error = curve.observed - curve.predicted
+    means = {"confidence": curve.predicted, "frequency": curve.observed}
+    means |= {"ece": np.abs(error), "esce": error, "ecd": ecd}
+    table |= {name: column(each, float(share @ each)) for name, each in means.items()}
+    return pd.DataFrame(table, index=_names(int(bins)).view())  # whose name is the user's
+
+
+@cache
+def _names(n_bins: int) -> pd.Index:
+    import pandas as pd
+
+    names = [f"({low:g}, {high:g}]" for low, high in pairwise(_even_edges(n_bins))]
+    return pd.Index([names[0].replace("(", "["), *names[1:], "weighted sum"])
 
 
 # ---------------------------------------------------------------------- bands

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from caltest._arguments import real_array
-from caltest._sums import Mask, Places, blocks
+from caltest._sums import Mask, Places, blocks, over_columns
 from caltest._visible import quoted
 from caltest.exceptions import InputError, Premise
 from caltest.sampling import DRAWS, ROWS, generator
@@ -217,12 +217,15 @@ class Classes(Law):
         Probabilities below ``clip`` count as that, inside the logarithms.
         """
         floored = self.probs if clip is None else np.maximum(self.probs, clip)
-        found = np.empty(self.probs.shape)
-        for rows in blocks(len(found), max(1, _STAYING // self.n_classes)):
+        found, m, possible = np.empty(self.probs.shape), self.n_classes, self.probs.min() > 0.0
+        for rows in blocks(len(found), max(1, _STAYING // m)):
+            probs = self.probs[rows]
             with np.errstate(divide="ignore"):
                 logs = np.log(floored[rows], out=found[rows])
-            possible = np.where(self.probs[rows] > 0, logs, 0.0)
-            np.subtract(np.einsum("ik,ik->i", self.probs[rows], possible)[:, None], logs, out=logs)
+            known = logs if possible else np.where(probs > 0, logs, 0.0)
+            few = m < 8  # else it is the sum over columns that is slow
+            sums = over_columns(np.add, probs * known) if few else np.einsum("ik,ik->i", probs, known)
+            np.subtract(sums[:, None], logs, out=logs)
         return found
 
 
