@@ -118,7 +118,7 @@ def measure(options: argparse.Namespace, say: partial[None]) -> None:
 def tabulate(out: Path) -> Path:
     """Write growth and the table from the rows that there are."""
     growth = store.growth(out)
-    growth.keep((series.what,) for series in SERIES)
+    growth.keep((series.what, series.over) for series in SERIES)
     for series in SERIES:
         found = exponents(store.times(out).rows, series)
         if found is not None:

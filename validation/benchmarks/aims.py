@@ -60,8 +60,8 @@ def aims(before: Sequence[Row], growth: Sequence[Row]) -> list[dict[str, str]]:
     for series in SERIES:
         for row in growth:
             for of, most in (("time", series.most_time), ("memory", series.most_memory)):
-                if row["what"] == series.what and most is not None:
-                    name = f"{series.what}, m = {series.m}: exponent of {of}"
+                if (row["what"], row["over"]) == (series.what, series.over) and most is not None:
+                    name = f"{series.what}: exponent of {of} in {series.over}"
                     found = float(row[of])
                     lines.append(_with(name, f"≤ {most:g}", "", f"{found:.2f}", found / most))
     return [line for line in lines if line]

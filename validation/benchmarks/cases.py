@@ -47,6 +47,7 @@ D_CALIBRATION, RANKS = "D-calibration of curves", "exact test of ranks"
 AUDIT_OF_COLUMNS = "audit with defaults, three columns of groups, 499 draws"
 AUDIT_OF_NORMALS, AUDIT_OF_MEMBERS = "audit of normals", "audit of 20 members"
 AUDIT_OF_POINTS = "audit of points between known ends"
+OF_GROUPS, OF_DRAWS = "audit of groups, * groups", f"{DEFAULT_TEST}, * draws"
 FIRST_AUDIT = "first audit of a process, without compiled loops, less the second"
 OF_A_FILE, WITH_A_PAGE = "caltest audit of a file of 1 000 rows", "caltest audit of it with a page"
 LOW_RANK_STREAM, ECD_STREAM = "SKCE_uq of rank 256, 19 draws, from a file", "ECD, 19 draws, from a file"
@@ -257,6 +258,14 @@ def _growth() -> Iterator[Case]:
         yield Case("growth", LOW_RANK_TEST, n, 10, "pvalue", _LOW)
         yield Case("growth", DEFAULT_TEST, n, 10, "pvalue", _DEFAULT)
         yield Case("growth", AUDIT, n, 10, "call", _AUDIT, jobs=2)
+    for m in (10, 30, 100, 300):
+        yield Case("growth", AUDIT, 5_000, m, "call", _AUDIT, jobs=2)
+    for size in (10, 30, 100, 300):
+        groups = _AUDIT | {"groups": size}
+        yield Case("growth", OF_GROUPS.replace("*", f"{size}"), 50_000, 2, "call", groups, jobs=2)
+    for size in (250, 500, 1_000, 2_000):
+        draws = _DEFAULT | {"draws": size}
+        yield Case("growth", OF_DRAWS.replace("*", f"{size}"), 20_000, 10, "pvalue", draws)
     for n in (20_000, 40_000, 80_000):
         yield Case("growth", FULL_TEST, n, 2, "pvalue", _SKCE, limit="draws")
     for n in (25_000, 50_000, 200_000):

@@ -1,7 +1,8 @@
-"""Exponents of growth: slopes of time and memory in n, on logarithmic scales."""
+"""Exponents of growth: slopes of time and memory in rows, classes, groups and draws, on log scales."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from validation.benchmarks.cases import (
     AUDIT,
+    AUDIT_OF_COLUMNS,
     DEFAULT_TEST,
     ECD_STREAM,
     ECD_TEST,
     FULL_TEST,
     LOW_RANK_STREAM,
     LOW_RANK_TEST,
+    OF_DRAWS,
+    OF_GROUPS,
 )
 from validation.benchmarks.store import Row
 
@@ -23,7 +27,10 @@ LEAST_MB = 1.0  # memory below is all the same
 
 @dataclass(frozen=True)
 class Series:
-    """Rows that differ in n alone, from ``least`` rows on."""
+    """Cases that differ in one size alone, from ``least`` on.
+
+    ``over`` is a column, "n" or "m", or what follows the number in the name of a case.
+    """
 
     what: str
     least: int
@@ -31,6 +38,18 @@ class Series:
     m: int = 10
     jobs: int = 1
     most_memory: float | None = None
+    over: str = "n"
+    n: int = 0
+
+    def size(self, row: Row) -> int:
+        """Return the size that differs; 0 of a row that does not belong here."""
+        fixed = {"n": str(self.n), "m": str(self.m), "jobs": str(self.jobs), "by": "caltest"}
+        fixed.pop(self.over, None)
+        named = re.fullmatch(re.escape(self.what).replace("\\*", r"(\d+)"), row["what"])
+        if named is None or row["reason"] or any(row[name] != value for name, value in fixed.items()):
+            return 0
+        found = int(row[self.over] if self.over in row else named[1])
+        return found if found >= self.least else 0
 
 
 SERIES = (
@@ -42,6 +61,10 @@ SERIES = (
     Series(FULL_TEST, 20_000, 1.05, m=2),
     Series(LOW_RANK_STREAM, 1_000_000, 1.05, most_memory=0.1),
     Series(ECD_STREAM, 1_000_000, 1.05, most_memory=0.1),
+    Series(AUDIT_OF_COLUMNS, 10_000, 1.05, m=2, jobs=2),
+    Series(AUDIT, 10, 1.05, jobs=2, over="m", n=5_000),
+    Series(OF_GROUPS, 10, 1.05, m=2, jobs=2, over="groups", n=50_000),
+    Series(OF_DRAWS, 250, 1.05, over="draws", n=20_000),
 )
 
 
@@ -58,25 +81,19 @@ def slope(sizes: Sequence[float], values: Sequence[float]) -> float:
 
 def exponents(rows: Sequence[Row], series: Series) -> dict[str, object] | None:
     """Return the exponents of one series, from rows of one run; None of fewer than three sizes."""
-    found = [
-        row
-        for row in rows
-        if (row["what"], row["by"]) == (series.what, "caltest")
-        and (int(row["m"]), int(row["jobs"])) == (series.m, series.jobs)
-        and int(row["n"]) >= series.least
-        and not row["reason"]
-    ]
+    found = [row for row in rows if series.size(row)]
     newest = max((row["run"] for row in found), default="")
-    found = sorted((row for row in found if row["run"] == newest), key=lambda row: int(row["n"]))
+    found = sorted((row for row in found if row["run"] == newest), key=series.size)
     if len(found) < 3:
         return None
-    sizes = [float(row["n"]) for row in found]
+    sizes = [*map(series.size, found)]
     memory = [max(float(row["memory_mb"]), LEAST_MB) for row in found]
     return {
         "what": series.what,
         "m": series.m,
         "jobs": series.jobs,
-        "sizes": " ".join(row["n"] for row in found),
+        "over": series.over,
+        "sizes": " ".join(map(str, sizes)),
         "time": slope(sizes, [float(row["best_s"]) for row in found]),
         "memory": slope(sizes, memory),
     }

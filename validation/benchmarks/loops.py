@@ -130,13 +130,6 @@ def _steps(n: int) -> Array:
     return np.random.default_rng(1).random(n)
 
 
-def _weighted_sums(m: int, n: int) -> Both:
-    probs, labels, by, sums = _probs(n, m), _labels(n, m), np.linspace(0.5, 2.0, n), np.empty(DRAWS)
-    plain = lambda: probs[np.arange(n), labels] @ by  # noqa: E731
-    loop = _filled(sums, _loops.weighted_sums, probs, by, labels, sums)
-    return Both(loop, plain, float(labels.size))
-
-
 def _bin_counts(m: int, n: int, steps: Array | None = None) -> Both:
     labels, cells = _labels(n, m), _cells(n)
     counts = np.empty((DRAWS, BINS, m))
@@ -538,7 +531,6 @@ LOOPS: dict[str, Loop] = {
     "guide": Loop("entry of the guide table", "searchsorted a row", (100, 1000), _guide),
     "take_rows": Loop("label taken", "indices", (10,), _take_rows),
     "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
-    "weighted_sums": Loop("label looked up and added", "indices, product", ALL, _weighted_sums),
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
     "bin_counts, weights": Loop("label counted", "bincount a draw", (2, 10), _bin_counts_of_weights),
     "cell_sums": Loop("event added", "bincount a draw", (2,), _cell_sums),

@@ -22,7 +22,7 @@ BEFORE = (
     "before_mb", "now_mb", "before_value", "now_value", "before_pvalue", "now_pvalue", "by", "version",
     "peer_s", "peer_mb", "peer_value", "peer_pvalue", "load", "reason",
 )  # fmt: skip
-GROWTH = ("what", "m", "jobs", "sizes", "time", "memory")
+GROWTH = ("what", "m", "jobs", "over", "sizes", "time", "memory")
 
 
 class Store:
@@ -104,7 +104,7 @@ def loops(folder: Path) -> Store:
 
 def growth(folder: Path) -> Store:
     """Return the exponents of time and memory."""
-    return Store(folder / "benchmarks_growth.csv", GROWTH, ("what",))
+    return Store(folder / "benchmarks_growth.csv", GROWTH, ("what", "over"))
 
 
 def findings(folder: Path) -> Store:

@@ -223,7 +223,8 @@ def _growth(row: Row) -> dict[str, str]:
     return {
         "what": row["what"],
         "m": row["m"],
-        "n": ", ".join(sizes),
+        "over": row["over"],
+        "sizes": ", ".join(sizes),
         "exponent of time": f"{float(row['time']):.2f}",
         "exponent of memory": f"{float(row['memory']):.2f}",
     }
