@@ -1,5 +1,6 @@
 """``python -m caltest`` is the command line, and so is the script ``caltest``."""
 
+import gc
 import os
 import signal
 
@@ -9,6 +10,7 @@ def main() -> None:
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # `nohup` has it ignored
     if heeded:
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    gc.disable()  # until all is imported, which stays
     from caltest.cli import main as run
 
     if heeded:

@@ -9,6 +9,7 @@ or from another file.
 from __future__ import annotations
 
 import csv
+import gc
 import inspect
 import json
 import os
@@ -393,6 +394,9 @@ def command(run: Callable[..., Found]) -> Any:
                 if "materiality" in values:
                     raise InputError("give --materiality, or a limit of each side, and not both.")
                 values["materiality"] = sides
+            if not gc.isenabled():
+                gc.freeze()
+                gc.enable()
             _tell(run(Input(given, config), **values), given)
 
     main.__name__, main.__doc__ = name, run.__doc__

@@ -18,7 +18,6 @@ from io import BufferedReader
 from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from caltest._visible import reason
 from caltest.exceptions import InputError
@@ -82,6 +81,8 @@ def located(path: str | Path) -> Place:
         return Path(path)
     url, _, query = str(path).partition("?")
     if url.partition("://")[0] in ("file", "local"):
+        from urllib.request import url2pathname  # slow to import
+
         return Path(url2pathname(urlsplit(url).path))
     # A pattern is no part of a URL: where it begins, a path within the file system does.
     parts = url.split("/")
