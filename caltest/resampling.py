@@ -73,14 +73,26 @@ class Draws:
     place
         How many draws come before the observed labels; 0: they are the first.
     kept
-        All draws, (B, n), where they are held.
+        All draws, where they are held: a block of the grid each, of two classes as bits.
+    packed
+        Whether labels are drawn as bits.
     """
 
     sampler: Sampler
     observed: Outcomes
     count: int
     place: int = 0
-    kept: Outcomes | None = None
+    kept: tuple[Any, ...] = ()
+    packed: bool = False
+
+    @property
+    def of_bits(self) -> bool:
+        """Whether they are labels of two classes."""
+        return type(self.sampler) is LabelSampler and self.sampler.cumulative.shape[1] == 1
+
+    def as_bits(self) -> Draws:
+        """Return them as bits, the observed labels behind all others."""
+        return replace(self, place=self.count, packed=True)
 
     def hidden(self) -> Draws:
         """Hide the observed labels at a place that chance gives.
@@ -92,27 +104,32 @@ class Draws:
         return replace(self, place=int(place))
 
     def held(self, workers: Workers) -> Draws:
-        """Draw once for all, if draws are small enough to be kept."""
-        drawn = self.sampler.draw(0, 0) if isinstance(self.sampler, LabelSampler) else None
-        if drawn is None or self.count * drawn.itemsize * self.observed.size > _MOST_HELD:
+        """Draw once for all, if draws are small enough to be kept; of two classes as bits."""
+        sampler: Any = self.sampler
+        if not isinstance(sampler, LabelSampler):
             return self
-        labels = np.empty((self.count, len(self.observed)), dtype=drawn.dtype)
-        tasks = self.tasks()
-        for (start, stop), block in zip(tasks, workers.map(self.sampler.draw, tasks), strict=True):
-            labels[start:stop] = block
-        return replace(self, kept=labels)
+        draw, size = (sampler.bits, 1 / 8) if self.of_bits else (sampler.draw, sampler.dtype.itemsize)
+        if self.count * size * self.observed.size > _MOST_HELD:
+            return self
+        return replace(self, kept=tuple(workers.map(draw, self.tasks())))
 
     def tasks(self, first: int = 0, last: int | None = None) -> list[tuple[int, int]]:
         """Cut draws into blocks of the grid of seeds."""
         parts = blocks((self.count if last is None else last) - first, self.sampler.block)
         return [(first + part.start, first + part.stop) for part in parts]
 
-    def draw(self, start: int, stop: int) -> Outcomes:
-        """Return draws ``start`` to ``stop``, and the observed labels where they are between."""
-        drawn = self.sampler.draw(start, stop) if self.kept is None else self.kept[start:stop]
-        if start <= self.place < stop or stop == self.place == self.count:
-            return np.insert(drawn, self.place - start, self.observed, axis=0)
-        return drawn
+    def draw(self, start: int, stop: int) -> Any:
+        """Return a block of the grid of draws, and the observed labels where they are between."""
+        sampler: Any = self.sampler
+        if self.kept and self.packed == self.of_bits:
+            drawn = self.kept[start // sampler.block]
+        else:
+            drawn = (sampler.bits if self.packed else sampler.draw)(start, stop)
+        if not (start <= self.place < stop or stop == self.place == self.count):
+            return drawn
+        if self.packed:
+            return drawn.with_one(self.observed)
+        return np.insert(drawn, self.place - start, self.observed, axis=0)
 
 
 # ------------------------------------------------------------------ signs of clusters
@@ -190,17 +207,26 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
         Who does the work.
     """
     values = np.empty((1 + draws.count, len(columns)))
-    unseen, inside, by_blocks = list[int](), list[int](), list[int]()
-    for place, column in enumerate(columns):
-        own = isinstance(column.form, LabelFunction)
-        (unseen if own else inside if column.form.parallel_inside else by_blocks).append(place)
+    unseen, of_bits, inside, by_blocks = (list[int]() for _ in range(4))
+    for place, (view, form) in enumerate(columns):
+        if isinstance(form, LabelFunction):
+            unseen.append(place)
+        elif draws.of_bits and form.takes_bits and (view is None or view.see is None):
+            of_bits.append(place)
+        else:
+            (inside if form.parallel_inside else by_blocks).append(place)
     # Functions of users and forms that work in parallel inside take longer than others.
-    users, workers = workers.parts([9 * len(unseen), len(columns) - len(unseen)])
-    if unseen:  # functions of users must not see which labels are the observed ones
-        hidden, block = draws.hidden(), _Block.of([columns[place] for place in unseen])
-        parts = users.map(partial(block, hidden), hidden.tasks(), "label draws")
-        found, place = np.concatenate(list(parts)), hidden.place
-        values[0, unseen], values[1:, unseen] = found[place], np.delete(found, place, axis=0)
+    sizes = [9 * len(unseen), len(of_bits), len(inside) + len(by_blocks)]
+    users, packing, workers = workers.parts(sizes)
+    # Functions of users must not see which labels are the observed ones.
+    for places, hands, how in (unseen, users, draws.hidden()), (of_bits, packing, draws.as_bits()):
+        if places:
+            block = _Block.of([columns[place] for place in places])
+            parts = hands.map(partial(block, how), how.tasks(), "label draws")
+            found, own = np.concatenate(list(parts)), how.place
+            values[0, places], values[1:, places] = found[own], np.delete(found, own, axis=0)
+    if not inside + by_blocks:
+        return values
     block = _Block.of([columns[place] for place in by_blocks])
 
     def in_blocks(tasks: list[tuple[int, int]], workers: Workers) -> None:

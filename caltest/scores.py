@@ -21,7 +21,7 @@ from caltest._parallel import added
 from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.laws import Outcomes
-from caltest.laws.classes import likeliest
+from caltest.laws.classes import Bits, likeliest
 from caltest.sampling import ROWS
 
 Cells: TypeAlias = Places
@@ -89,13 +89,17 @@ class Table(Scores):
         entries = self.entries[rows]
         by = np.ones(len(entries)) if self.by is None else self.by[rows]
         found = np.full((len(outcomes), 1), self.plus)
-        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+        if len(outcomes) == 1 and not isinstance(outcomes, Bits):  # sooner than a loop is imported
             n, m = entries.shape
             found += (by * entries.take(outcomes[0] + np.arange(0, n * m, m))).sum()
             return found
         from caltest.loops import rows as _loops
 
-        _loops.table_sums(entries, by, outcomes, found[:, 0])
+        if not isinstance(outcomes, Bits):
+            _loops.table_sums(entries, by, outcomes, found[:, 0])
+            return found
+        for draws, words in outcomes:
+            _loops.sums_of_bits(entries, by, words, found[draws, 0])
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:

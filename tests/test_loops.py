@@ -30,6 +30,12 @@ def labels_of(m, draws, n=ROWS, seed=1):
     return found.astype(np.uint8 if m <= 256 else np.uint16)
 
 
+def bits_of(y):
+    words = np.zeros(y.shape[1], np.uint64)
+    _loops.pack(y, words)
+    return words
+
+
 def residuals(probs, y):
     return np.eye(probs.shape[1])[y.astype(int)] - probs
 
@@ -50,6 +56,10 @@ def test_labels_are_the_inverse_of_the_cumulative_sums(m, alpha):
         for row, bounds in enumerate(sampler.cumulative)
     ]
     assert np.array_equal(sampler.draw(0, 64), np.array(expected).T)
+    if m == 2:
+        assert np.array_equal(sampler.bits(0, 64).words[0], bits_of(sampler.draw(0, 64)))
+        more = sampler.bits(64, 72).with_one(np.arange(ROWS) % 2)
+        assert np.array_equal(more.words[0] >> np.uint64(8), np.arange(ROWS) % 2)
 
 
 # ------------------------------------------------------------------ sums along rows
@@ -63,6 +73,10 @@ def test_table_sums(m):
     expected, sums = table[np.arange(ROWS), y] @ by, np.zeros(5)
     _loops.table_sums(table, by, y, sums)
     assert sums == near(expected)
+    if m == 2:
+        by_bits = np.zeros(5)
+        _loops.sums_of_bits(table, bits_of(y), by_bits)
+        assert np.array_equal(by_bits, sums)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -89,7 +103,7 @@ def test_extremes_of_paths(values, weighted):
     steps = np.random.default_rng(8).exponential(size=ROWS) if weighted else None
     expected = np.cumsum(scores[order] if steps is None else steps * scores[order])[ends]
     low, high = np.empty(6), np.empty(6)
-    _loops.extremes(y, order, ends, steps, expected, low, high)
+    _loops.extremes(bits_of(y)[order], ends, steps, expected, low, high)
     events = y[:, order].astype(int) if steps is None else steps * y[:, order]
     paths = np.cumsum(events, axis=1)[:, ends] - expected
     assert np.array_equal(low, paths.min(axis=1, initial=0.0))
@@ -100,7 +114,7 @@ def test_extremes_of_paths(values, weighted):
         rows, own = np.empty(y.shape, np.int32), np.empty((6, 3), np.int32)
         for labels in (y, y * (np.arange(ROWS) % 300 == 0)):  # many events, and few
             _loops.rows_by_class(labels.astype(y.dtype), rows, own)
-            _loops.extremes(labels.astype(y.dtype), order, ends, None, expected, low, high)
+            _loops.extremes(bits_of(labels)[order], ends, None, expected, low, high)
             lowest, highest = np.empty(6), np.empty(6)
             _loops.extremes_of_events(rows, own, 1, place_of, before, lowest, highest)
             assert np.array_equal(lowest, low)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,10 @@ class Form(ABC):
     """
 
     #: True if `of_labels` itself hands work to the workers; else draws are what is run in parallel.
-    parallel_inside: ClassVar[bool] = False
+    parallel_inside: bool = False
+
+    #: Whether labels of two classes may be `Bits`.
+    takes_bits: bool = False
 
     #: A distribution-free bound, where one is known.
     tail_bound: TailBound | None = None
@@ -383,7 +386,7 @@ class Combined(Form):
     #: The moments of the parts, where they are known already.
     known: tuple[Moments, ...] | None = None
 
-    parallel_inside: ClassVar[bool] = True
+    parallel_inside = True
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ from caltest.exceptions import Argument, InputError
 from caltest.kernels import Kernel, MatrixKernel
 from caltest.kernels.bandwidth import fixed_order, representatives
 from caltest.kernels.base import fourier_features, has_fourier_features
+from caltest.laws.classes import Bits
 from caltest.sampling import ROWS
 from caltest.scores import RoundedFeatures, steps_of
 
@@ -182,11 +183,15 @@ class Chain:
             return np.cumsum(np.minimum(-np.log(self.decay), _FAR))
 
     def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
-        """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1."""
+        """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1.
+
+        Labels may be `Bits`.
+        """
         from caltest.loops import rows as _loops
 
         expected, sums = scores[self.order] * self.steps, np.empty(len(labels))
-        _loops.chain_sums(labels, self.order, self.steps, expected, self.decay, sums)
+        for draws, words in Bits.of(labels):
+            _loops.chain_sums(words.take(self.order), self.steps, expected, self.decay, sums[draws])
         return sums
 
 

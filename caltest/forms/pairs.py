@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import comb
-from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -34,7 +33,7 @@ from caltest.forms.kernel_matrices import Chain, Term, without_diagonal
 from caltest.forms.moments import chain_moments, diagonal_table, quadratic_moments
 from caltest.forms.signs import HasSigns, OverPairs, Signed, Signs, signed_pairs
 from caltest.forms.sums import LinearSum, tilted_cumulants
-from caltest.sampling import DRAWS, generator
+from caltest.sampling import generator
 from caltest.scores import Entries, Table, fixed_residuals, residuals_of, usual_classes
 
 # ------------------------------------------------------------------ many label vectors
@@ -80,7 +79,15 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     diagonal: bool  #: Count the pairs i = j.
     tail_bound: TailBound | None = None  #: A distribution-free bound.
 
-    parallel_inside: ClassVar[bool] = True
+    @property
+    def parallel_inside(self) -> bool:  # type: ignore[override]
+        """Unless it is one pass along a line."""
+        return self._chain is None
+
+    @property
+    def takes_bits(self) -> bool:  # type: ignore[override]
+        """Where it is one pass along a line."""
+        return self._chain is not None
 
     @property
     def resolution(self) -> float:
@@ -91,7 +98,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
         if self._chain is not None:
-            return self.scale * self._of_chain(self._chain, labels, workers)
+            return self.scale * self._of_chain(self._chain, labels)
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1:
             one = partial(self._tile_sum, residuals_of(self.probs, labels[0].astype(np.intp)))
@@ -172,12 +179,9 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         (weights, matrix), *others = self.kernel_terms
         return None if others or matrix is not None else weights.chain
 
-    def _of_chain(self, chain: Chain, labels: Labels, workers: Workers) -> Array:
+    def _of_chain(self, chain: Chain, labels: Labels) -> Array:
         """Return the sums of two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p."""
-        scores = self.probs[:, 1]
-        hands = workers if labels.size > _ALONE_BELOW else ALONE
-        tasks = [(labels[draws],) for draws in blocks(len(labels), DRAWS)]
-        sums = 4.0 * np.concatenate(list(hands.map(partial(chain.sums, scores), tasks, "label draws")))
+        sums = 4.0 * chain.sums(self.probs[:, 1], labels)
         if self.diagonal:
             own = 2.0 * self.probs[:, ::-1] ** 2
             own[chain.order] *= chain.steps[:, None] ** 2

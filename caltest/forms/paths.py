@@ -19,6 +19,7 @@ from caltest.forms import base
 from caltest.forms.base import ROUNDING, Array, Form, Labels
 from caltest.forms.signs import OfOneEvent, Signed, Signs
 from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows, Sums
+from caltest.laws.classes import Bits
 from caltest.scores import Steps, steps_of
 
 # ------------------------------------------------------------------ cumulative
@@ -44,6 +45,8 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     functional: base.BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
     weights: Array  #: w of w (y − p), (n,), and n their sum.
+
+    takes_bits = True
 
     @property
     def row_scores(self) -> Array:  # type: ignore[override]
@@ -136,8 +139,10 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         from caltest.loops import rows as _loops
 
-        lowest, highest = np.empty(len(labels)), np.empty(len(labels))
-        _loops.extremes(labels, self._order, self._ends, self._steps, self._expected, lowest, highest)
+        lowest, highest = np.empty((2, len(labels)))
+        for draws, words in Bits.of(labels):
+            found = lowest[draws], highest[draws]
+            _loops.extremes(words.take(self._order), self._ends, self._steps, self._expected, *found)
         return self._finished(lowest, highest)
 
     @property

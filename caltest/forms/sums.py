@@ -193,6 +193,11 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     even: ClassVar[bool] = False
 
+    @property
+    def takes_bits(self) -> bool:  # type: ignore[override]
+        """Where there are two classes."""
+        return bool(self.table.shape[1] == 2)
+
     @cached_property
     def scores(self) -> Table:
         """The entries."""

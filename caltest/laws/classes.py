@@ -6,7 +6,7 @@ Of labels it is a probability for each of m classes, and labels are drawn from t
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, TypeAlias
@@ -116,6 +116,55 @@ def read_only(array: np.ndarray, dtype: Any) -> np.ndarray:
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
+
+
+# ------------------------------------------------------------------ labels as bits
+
+
+@dataclass(frozen=True, eq=False)
+class Bits:
+    """Labels (B, n) of two classes, those of 64 draws of a row in one word.
+
+    Attributes
+    ----------
+    words
+        (⌈B / 64⌉, n) whole numbers: the first draw is the lowest bit of the first word.
+    count
+        Number of draws B.
+    """
+
+    words: NDArray[np.uint64]
+    count: int
+
+    @classmethod
+    def of(cls, labels: Labels | Bits) -> Bits:
+        """Return labels (B, n) as bits."""
+        if isinstance(labels, Bits):
+            return labels
+        from caltest.loops import rows as _loops
+
+        words = np.zeros((-(-len(labels) // DRAWS), labels.shape[1]), dtype=np.uint64)
+        for own, draws in zip(words, blocks(len(labels), DRAWS), strict=True):
+            _loops.pack(labels[draws], own)
+        return cls(words, len(labels))
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
+        """Yield the draws of a word, and the words of all rows."""
+        return zip(blocks(self.count, DRAWS), self.words, strict=True)
+
+    def take(self, rows: Places, axis: int = 1) -> Bits:
+        """Return the labels of some rows."""
+        return Bits(self.words.take(rows, axis=axis), self.count)
+
+    def with_one(self, labels: Places) -> Bits:
+        """Return them with the labels (n,) of one draw more."""
+        place = self.count % DRAWS
+        words = self.words.copy() if place else np.pad(self.words, [(0, 1), (0, 0)])
+        words[-1] |= labels.astype(np.uint64) << np.uint64(place)
+        return Bits(words, self.count + 1)
 
 
 # ------------------------------------------------------------------ classes
@@ -288,10 +337,23 @@ class LabelSampler:
         self._fill(number, start, labels)
         return labels
 
+    def bits(self, start: int, stop: int) -> Bits:
+        """Return the same draws of two classes, at most DRAWS of them, as bits."""
+        from caltest.loops import rows as _loops
+
+        words = np.zeros((1, len(self.cumulative)), dtype=np.uint64)
+        for number, rows in enumerate(blocks(words.size, ROWS)):
+            uniforms = self._uniforms(number, start, (stop - start, rows.stop - rows.start))
+            _loops.bits_above(self.cumulative[rows, 0], uniforms, words[0, rows])
+        return Bits(words, stop - start)
+
+    def _uniforms(self, number: int, start: int, shape: tuple[int, int]) -> Array:
+        """Return the random numbers of a cell of the grid."""
+        return generator(self.seed, self.first + number, start // DRAWS).random(shape)
+
     def _fill(self, number: int, start: int, labels: Labels) -> None:
         for draws in blocks(len(labels), DRAWS):
-            stream = generator(self.seed, self.first + number, (start + draws.start) // DRAWS)
-            uniforms = stream.random((draws.stop - draws.start, labels.shape[1]))
+            uniforms = self._uniforms(number, start + draws.start, labels[draws].shape)
             self._look_up(slice(number * ROWS, (number + 1) * ROWS), uniforms, labels[draws])
 
     def at(self, quantiles: Array) -> Labels:

@@ -17,6 +17,7 @@ from caltest.data import Rows, Sample
 from caltest.data.containers import listed
 from caltest.exceptions import InputError
 from caltest.laws import Outcomes, Predictive
+from caltest.laws.classes import Bits
 from caltest.sampling import ROWS
 
 #: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
@@ -89,8 +90,8 @@ def looked_up(table: Outcomes, outcomes: Outcomes, rows: slice = ALL) -> Outcome
 
 
 def taken(outcomes: Outcomes, rows: Places) -> Outcomes:
-    """Return the outcomes (B, n) of some rows; of labels by a compiled loop."""
-    if len(outcomes) == 1 or outcomes.ndim > 2:
+    """Return the outcomes (B, n) of some rows; of labels that are no bits by a compiled loop."""
+    if isinstance(outcomes, Bits) or len(outcomes) == 1 or outcomes.ndim > 2:
         return outcomes.take(rows, axis=1)
     from caltest.loops import rows as _loops
 

@@ -85,6 +85,27 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
                 labels[b, start + r] = found[b, r]
 
 
+_BITS = 64  # draws whose labels of two classes are the bits of one word
+_PACKED = 1024  # words that stay in the cache
+
+
+@loop
+def pack(labels: Any, words: Any) -> None:
+    """Write labels (B, n) of two classes, of at most 64 draws, into bits that are 0, (n,)."""
+    for start in range(0, len(words), _PACKED):
+        for b in range(len(labels)):
+            for i in range(start, min(start + _PACKED, len(words))):
+                words[i] |= np.uint64(labels[b, i]) << np.uint64(b)
+
+
+@loop
+def bits_above(sums: Any, uniforms: Any, words: Any) -> None:
+    """Do as `count_below` does for two classes, into bits that are 0: of (n,) numbers, (B, n)."""
+    for b in range(len(uniforms)):
+        for i in range(len(words)):
+            words[i] |= np.uint64(sums[i] <= uniforms[b, i]) << np.uint64(b)
+
+
 @loop
 def take_rows(labels: Any, rows: Any, taken: Any) -> None:
     """Write the labels (B, n) of some rows."""
@@ -126,6 +147,20 @@ def table_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
                 total += by[i] * table[i, labels[b, i]]
             sums[b] += total
             b += 1
+
+
+@loop
+def sums_of_bits(table: Any, by: Any, words: Any, sums: Any) -> None:
+    """Do as `table_sums` does for ``words`` (n,) of bits of two classes, to the last bit."""
+    total = np.empty(_BITS)
+    for start in range(0, len(words), _FEW):
+        total[:] = 0.0
+        for i in range(start, min(start + _FEW, len(words))):
+            word, less, more = words[i], by[i] * table[i, 0], by[i] * table[i, 1]
+            for b in range(len(total)):
+                total[b] += more if word & (np.uint64(1) << np.uint64(b)) else less
+        for b in range(len(sums)):
+            sums[b] += total[b]
 
 
 @loop
@@ -217,34 +252,26 @@ def largest_shifted(
 
 
 @loop
-def extremes(
-    labels: Any, order: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any
-) -> None:
+def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any) -> None:
     """Write the least and the largest of events less expected events along an order, 0 included.
 
-    Events are added up to the places ``ends`` in the order; labels (B, n) of two classes. A label 1
-    adds what ``steps`` (n,) says, in order, or 1 if that is None.
+    Events are added up to the places ``ends``; ``words`` (n,) are bits of two classes, in order. A
+    label 1 adds what ``steps`` (n,) says, or 1 if that is None.
     """
-    alone = len(ends) == len(order)
-    for b in range(len(labels)):
-        low = high = 0.0
-        count, total, place = 0, 0.0, 0
-        for e in range(len(ends)):
-            if steps is None:
-                if alone:
-                    count += np.int64(labels[b, order[e]])
-                else:
-                    while place <= ends[e]:
-                        count += np.int64(labels[b, order[place]])
-                        place += 1
-                here = count - expected[e]
-            else:
-                while place <= ends[e]:
-                    total += steps[place] * labels[b, order[place]]
-                    place += 1
-                here = total - expected[e]
-            low, high = min(low, here), max(high, here)
-        lowest[b], highest[b] = low, high
+    state, e = np.zeros((3, _BITS)), 0
+    total, low, high = state[0], state[1], state[2]
+    for place in range(len(words)):
+        word, step = words[place], 1.0 if steps is None else steps[place]
+        if place < ends[e]:
+            for b in range(len(total)):
+                total[b] += step if word & (np.uint64(1) << np.uint64(b)) else 0.0
+            continue
+        for b in range(len(total)):
+            total[b] += step if word & (np.uint64(1) << np.uint64(b)) else 0.0
+            here = total[b] - expected[e]
+            low[b], high[b] = min(low[b], here), max(high[b], here)
+        e += 1
+    lowest[:], highest[:] = low[: len(lowest)], high[: len(highest)]
 
 
 @loop
@@ -369,35 +396,23 @@ def extremes_of_events(
 # all earlier rows add to a row shrinks by one factor from row to row.
 
 
-_LINE = 8  # rows whose labels are fetched together
-
-
 @loop
-def chain_sums(labels: Any, order: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> None:
-    """Write Σ_{i<j} W_ij d_i d_j, d = s y − e, for labels (B, n) of two classes.
+def chain_sums(words: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> None:
+    """Write Σ_{i<j} W_ij d_i d_j, d = s y − e, for ``words`` (n,) of bits of two classes.
 
     In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W of a row and the one before it.
     """
-    draws, n = labels.shape
-    drawn = np.empty((_LINE, _AT_A_TIME))
-    before, total = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
-    for first in range(0, draws, _AT_A_TIME):
-        together = min(_AT_A_TIME, draws - first)
-        drawn[:], before[:], total[:] = 0.0, 0.0, 0.0
-        for start in range(0, n, _LINE):
-            side = min(_LINE, n - start)
-            for b in range(together):
-                for r in range(side):
-                    drawn[r, b] = steps[start + r] * labels[first + b, order[start + r]]
-            for r in range(side):
-                factor, score = decay[start + r], expected[start + r]
-                for b in range(_AT_A_TIME):
-                    own = drawn[r, b] - score
-                    shrunk = before[b] * factor
-                    total[b] += shrunk * own
-                    before[b] = shrunk + own
-        for b in range(together):
-            sums[first + b] = total[b]
+    state = np.zeros((2, _BITS))
+    before, total = state[0], state[1]
+    for i in range(len(words)):
+        word, factor = words[i], decay[i]
+        more, less = steps[i] - expected[i], 0.0 - expected[i]
+        for b in range(len(total)):
+            own = more if word & (np.uint64(1) << np.uint64(b)) else less
+            shrunk = before[b] * factor
+            total[b] += shrunk * own
+            before[b] = shrunk + own
+    sums[:] = total[: len(sums)]
 
 
 @loop

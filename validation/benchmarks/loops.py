@@ -82,6 +82,23 @@ def _count_below(m: int, n: int) -> Both:
     return Both(_filled(labels, _loops.count_below, sums, uniforms, labels), plain, labels.size)
 
 
+def _in_words(labels: Array) -> Array:
+    """Return labels of two classes as bits, (n,)."""
+    return (labels.astype(np.uint64) << np.arange(DRAWS, dtype=np.uint64)[:, None]).sum(axis=0)
+
+
+def _bits_above(m: int, n: int) -> Both:
+    sums, uniforms, labels = _drawn(m, n)
+    words = np.empty(n, np.uint64)
+    loop = _filled(words, _loops.bits_above, sums[:, 0], uniforms, words)
+    return Both(loop, lambda: _in_words(sums[:, 0] <= uniforms), labels.size)
+
+
+def _pack(m: int, n: int) -> Both:
+    labels, words = _labels(n, m), np.empty(n, np.uint64)
+    return Both(_filled(words, _loops.pack, labels, words), lambda: _in_words(labels), labels.size)
+
+
 def _table(m: int, n: int) -> Array:
     return np.empty((n, 2 ** m.bit_length()), LabelSampler.of(_probs(1, m), 1).dtype)
 
@@ -118,6 +135,13 @@ def _table_sums(m: int, n: int) -> Both:
     table, labels, sums = _probs(n, m), _labels(n, m), np.empty(DRAWS)
     plain = lambda: table[np.arange(n), labels].sum(axis=1)  # noqa: E731
     return Both(_filled(sums, _loops.table_sums, table, np.ones(n), labels, sums), plain, labels.size)
+
+
+def _sums_of_bits(m: int, n: int) -> Both:
+    both, words, sums = _table_sums(m, n), _in_words(_labels(n, m)), np.empty(DRAWS)
+    return both._replace(
+        compiled=_filled(sums, _loops.sums_of_bits, _probs(n, m), np.ones(n), words, sums)
+    )
 
 
 def _cells(n: int) -> NDArray[np.intp]:
@@ -210,7 +234,7 @@ def _largest_shifted(m: int, n: int) -> Both:
 
 def _extremes(m: int, n: int, steps: Array | None = None) -> Both:
     labels, scores = _labels(n, m), _probs(n, m)[:, 1]
-    order, ends = np.argsort(scores), np.arange(n)
+    words, order, ends = _in_words(labels), np.argsort(scores), np.arange(n)
     own = np.ones(n) if steps is None else steps
     expected, found = np.cumsum(own * scores[order]), np.empty((2, DRAWS))
 
@@ -219,7 +243,7 @@ def _extremes(m: int, n: int, steps: Array | None = None) -> Both:
         paths = np.cumsum(events, axis=1) - expected
         return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
 
-    loop = _filled(found, _loops.extremes, labels, order, ends, steps, expected, *found)
+    loop = _filled(found, _loops.extremes, words[order], ends, steps, expected, *found)
     return Both(loop, plain, labels.size)
 
 
@@ -383,13 +407,13 @@ def _line(n: int) -> tuple[Array, Array, Array]:
 
 def _chain_sums(m: int, n: int) -> Both:
     (x, decay, W), labels, sums = _line(n), _labels(n, m), np.empty(DRAWS)
-    order, upper = np.arange(n), np.triu(W, 1)
+    words, upper = _in_words(labels), np.triu(W, 1)
 
     def plain() -> Array:
         residuals = labels - x
         return np.einsum("bi,bi->b", residuals @ upper, residuals)
 
-    loop = _filled(sums, _loops.chain_sums, labels, order, np.ones(n), x, decay, sums)
+    loop = _filled(sums, _loops.chain_sums, words, np.ones(n), x, decay, sums)
     return Both(loop, plain, labels.size)
 
 
@@ -528,9 +552,12 @@ ALL = (2, 10, 100, 1000)
 LOOPS: dict[str, Loop] = {
     "count_below": Loop("drawn label", "comparisons with all sums", (2, 10), _count_below),
     "look_up": Loop("drawn label", "searchsorted a row", (100, 1000), _look_up),
+    "bits_above": Loop("drawn label", "comparisons, shifts", (2,), _bits_above),
+    "pack": Loop("label", "shifts", (2,), _pack),
     "guide": Loop("entry of the guide table", "searchsorted a row", (100, 1000), _guide),
     "take_rows": Loop("label taken", "indices", (10,), _take_rows),
     "table_sums": Loop("label looked up and added", "indices, sum", ALL, _table_sums),
+    "sums_of_bits": Loop("label looked up and added", "indices, sum", (2,), _sums_of_bits),
     "bin_counts": Loop("label counted", "bincount a draw", (2, 10), _bin_counts),
     "bin_counts, weights": Loop("label counted", "bincount a draw", (2, 10), _bin_counts_of_weights),
     "cell_sums": Loop("event added", "bincount a draw", (2,), _cell_sums),
