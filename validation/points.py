@@ -42,7 +42,7 @@ from scipy.stats import ttest_1samp
 
 import caltest
 from caltest.predictive import Point
-from caltest.statistics.points import least_mean
+from caltest.statistics.points import Bets
 from validation._cells import Options, Part, Table, counted, seeds
 from validation.survival import have
 
@@ -320,8 +320,8 @@ def lengths(options: Options, datasets: int = 50) -> None:
         for seed in seeds(SEED, (3000 + number,), 0, count):
             y, ones = SPREADS[name](rows, np.random.default_rng(seed)), np.ones(rows)
             half = student.isf(0.025, rows - 1) * deviation / rows**0.5
-            below = y.mean() - least_mean(y, ones, 0.0, 0.025)
-            above = -least_mean(-y, ones, -1.0, 0.025) - y.mean()
+            below = y.mean() - Bets(y, ones).least_mean(0.0, 0.025)
+            above = -Bets(y, ones).least_mean(-1.0, 0.025, -1) - y.mean()
             found.append((below / half, above / half))
         below, above = np.median(found, axis=0)
         known = {"caltest": caltest.__version__, "datasets": count}

@@ -264,8 +264,9 @@ class Look:
 
     def without(self, part: Look) -> Look:
         """Return its rows that are not in a group inside, which are found anew and not held."""
-        places = np.arange(self.scope.whole.n_samples)[self.where]
-        places = np.setdiff1d(places, part.where, assume_unique=True)
+        kept = np.ones(self.scope.whole.n_samples, dtype=np.bool_)
+        kept[part.where] = False
+        places = np.flatnonzero(kept) if self.places is None else self.places[kept[self.places]]
         return replace(self, places=places, n_rows=len(places), less=part.group)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Self, cast
 
 import numpy as np
@@ -35,10 +36,10 @@ from caltest.forms import Side
 from caltest.forms.features import ScanForm
 from caltest.nulls.times import FEWEST_ROWS, carrying
 from caltest.pvalues import Alternative
-from caltest.resampling import draws_of_signs, signed_columns, table
-from caltest.statistics import FeatureScan
+from caltest.resampling import Column, draws_of_signs, signed_columns, table
+from caltest.statistics import FeatureScan, Statistic
 from caltest.statistics.features import SIDES
-from caltest.statistics.points import ErrorForm, evidence_of, least_mean, slice_wealths
+from caltest.statistics.points import Bets, ErrorForm, evidence_of, mixed, slice_wealths
 
 _POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
 _TRIES, _NO_ROOM = 3, 1e-100  # at which that number is found, and none where there is no room
@@ -80,27 +81,35 @@ class PointDesign(Design):
         variance = float(apart @ apart) / (1.0 - 1.0 / max(len(sums), 2))
         return math.sqrt(variance) / float(counts.sum())
 
-    def exact_ends(self, outcomes: Array, level: float, times: float = 1.0) -> tuple[float, float]:
+    def exact_ends(self, bets: Bets, level: float, times: float = 1.0) -> tuple[float, float]:
         """Return the interval of the mean error that ends of outcomes allow for, were rows as often."""
-        (sums, counts), (least, most) = self._sums(outcomes), self.law.ends
-        low = least_mean(sums, counts, float(least.min()), level, times)
-        return low, -least_mean(-sums, counts, float(-most.max()), level, times)
+        least, most = self.law.ends
+        low = bets.least_mean(float(least.min()), level, times=times)
+        return low, -bets.least_mean(float(-most.max()), level, -1, times)
 
     def interval(
         self, chances: Array, labels: NDArray[Any], level: float, by_t: bool = False
     ) -> tuple[float, float, float, float]:
         """Return the mean forecast, that less its error, and the interval: an end is exact, or of t."""
-        sums, counts = self._sums(labels)
+        ((mean, observed, joint, _),) = self.intervals(chances, labels, level)
+        return mean, observed, *joint
+
+    def intervals(self, chances: Array, labels: NDArray[Any], *levels: float) -> list[Any]:
+        """Return the same at each level, and behind it the exact interval."""
+        bets, found = Bets(*self._sums(labels)), []
+        sums, counts = bets.sums, bets.counts
         error, mean = float(sums.sum() / counts.sum()), float(self.weights @ chances / counts.sum())
-        low, high = self.exact_ends(labels, level)
-        if not self.guaranteed and not self.law.bounded:
-            carried, half = effective_number((sums - error * counts) ** 2), math.inf
-            carried = min(carried, self.rate * len(sums))
-            if carried >= FEWEST_ROWS:
-                half = float(stdtrit(carried - 1.0, 1.0 - level)) * self.standard_error(labels)
-            low = error - half if math.isinf(low) else low
-            high = error + half if math.isinf(high) else high
-        return mean, mean - error, low, high
+        for level in levels:
+            low, high = exact = self.exact_ends(bets, level)
+            if not self.guaranteed and not self.law.bounded:
+                carried, half = effective_number((sums - error * counts) ** 2), math.inf
+                carried = min(carried, self.rate * len(sums))
+                if carried >= FEWEST_ROWS:
+                    half = float(stdtrit(carried - 1.0, 1.0 - level)) * self.standard_error(labels)
+                low = error - half if math.isinf(low) else low
+                high = error + half if math.isinf(high) else high
+            found.append((mean, mean - error, (low, high), exact))
+        return found
 
 
 class SizesOfPoints(Sizes):
@@ -116,16 +125,10 @@ class SizesOfPoints(Sizes):
         """Return the mean error with both intervals; only exact ones show it inside the limit."""
         design, outcomes = self.design.of_look(look), labels[look.where]
         levels = level or self.family.of_view, self.own_level
-        joint, own = (design.interval(look.scores(), outcomes, each) for each in levels)
-        mean, observed = own[:2]
-        exact = own[2:] if design.law.bounded else design.exact_ends(outcomes, self.own_level)
-        inside = self.limit.place(mean, *exact) == "inside"
-        facts = {"predicted": mean, "observed": observed, "exact": design.law.bounded}
-        facts |= dict(
-            zip(("low", "high"), self.limit.cut(mean, *joint[2:], ends=self.ends), strict=True)
-        )
-        facts |= {"own_low": own[2], "own_high": own[3]}
-        return facts | {"inside": inside if self.limit else None, "could_miss": None}
+        joint, (mean, observed, own, exact) = design.intervals(look.scores(), outcomes, *levels)
+        facts = self.facts(mean, observed, joint[2], own)
+        inside = self.limit.place(mean, *exact) == "inside" if self.limit else None
+        return facts | {"exact": design.law.bounded, "inside": inside, "could_miss": None}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
         """Return sizes of a view and of its parts."""
@@ -167,8 +170,9 @@ class SizesOfPoints(Sizes):
         room = {"over": sized.predicted - least, "under": most - sized.predicted}
         powers, times = _POWER ** np.array([1.0, 1.0 / count]), 1.0
         off = ndtri(1.0 - (1.0 - powers) / len(sides)) * design.standard_error(outcomes)
+        bets = Bets(*design._sums(outcomes))
         for _ in range(_TRIES):
-            low, high = design.exact_ends(outcomes, self.own_level, times)
+            low, high = design.exact_ends(bets, self.own_level, times)
             length = {"over": high - sized.error, "under": sized.error - low}
             shares = [(length[x] + off / times**0.5) / max(room[x], _NO_ROOM) for x in sides]
             both = times * np.max(shares, axis=0) ** 2
@@ -185,6 +189,12 @@ class SizesOfPoints(Sizes):
 def as_clusters(rows: Rows) -> Rows:
     """Return rows in clusters: every row is one, unless there are some."""
     return rows if rows.clusters is not None else replace(rows, clusters=np.arange(rows.n_samples))
+
+
+def count_of(whole: Sample, look: Look) -> int:
+    """Return how many clusters a look has, or rows."""
+    codes = whole.rows.clusters
+    return look.n_rows if codes is None else len(np.unique(codes[look.where]))
 
 
 def even(whole: Sample) -> bool:
@@ -212,8 +222,7 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
     law: Any = whole.rows.law
     if even(whole) or law.bounded:
         return plan
-    codes: Any = as_clusters(whole.rows).clusters
-    count = {look: rate * len(np.unique(codes[look.where])) for look in plan.looks}
+    count = {look: rate * count_of(whole, look) for look in plan.looks}
     alone, first = law.low is law.high is None, count[plan.looks[0]]
     if alone and (guaranteed or first < FEWEST_ROWS):
         found = f"errors are carried by {first:.0f} rows in effect, and {FEWEST_ROWS:.0f} are needed"
@@ -279,21 +288,20 @@ def answers_of_points(
 
     And the evidence of bets, as logarithms, by which slices are named; NaN where there is none.
     """
-    every = [*hypotheses, *((each.remaining, BIAS) for each in rests)]
     law: Any = whole.rows.law
-    columns = columns_of_looks(every, options.seed)
     codes: Any = as_clusters(whole.rows).clusters
-    own = [
-        (x.form, whole.labels[look.where], codes[look.where])
-        for x, (look, _) in zip(columns, every, strict=True)
-    ]
-    values = np.array([form.value(outcomes) for form, outcomes, _ in own])
-    logs = np.array([_wealth(*each) for each in own])
+    columns, known, statistics = list[Column](), [], list[Statistic]()
+    for look, statistic in chain(hypotheses, ((each.remaining, BIAS) for each in rests)):
+        (column,) = columns_of_looks([(look, statistic)], options.seed)
+        own = column.form, whole.labels[look.where], codes[look.where]
+        if law.bounded:  # nothing is drawn
+            known.append((*_wealth(*own), column.form.value(own[1])))
+            continue
+        known.append((*_wealth(*own), min(carrying(*own), rate * count_of(whole, look))))
+        columns.append(column)
+        statistics.append(statistic)
+    logs, least, values = np.array(known).T
     bets, exact = np.flatnonzero(~np.isnan(logs)), np.ones((2, len(logs)))
-    least = logs.copy()  # a set of other checks may hold any slices
-    for k in bets:
-        if isinstance(own[k][0], ScanForm):
-            least[k] = slice_wealths(*own[k][:2]).min()
     if len(bets):
         exact[:, bets] = _pvalues(logs[bets]), _pvalues(closed(logs[bets], least[bets]))
     ps, joint = exact[0], exact.max(axis=0)
@@ -308,13 +316,12 @@ def answers_of_points(
     other: Alternative = "less" if law.low is None else "greater"
     one = len(bets) > 0 and not even(whole)
     sides: list[Alternative] = [
-        other if one and each == BIAS else each.alternatives[0] for _, each in every
+        other if one and each == BIAS else each.alternatives[0] for each in statistics
     ]
     resolutions = np.array([column.form.resolution for column in signed])
     by_signs = answers(drawn, resolutions, sides, options.correction, options.alpha)
-    most = [min(carrying(*each), rate * len(np.unique(each[2]))) for each in own]
-    few = np.array([not even(whole) and (options.guaranteed or each < FEWEST_ROWS) for each in most])
-    few |= one & ~np.isnan(logs) & np.array([each != BIAS for _, each in every])  # scans by bets
+    few = np.array([not even(whole) and (options.guaranteed or each < FEWEST_ROWS) for each in values])
+    few |= one & ~np.isnan(logs) & np.array([each != BIAS for each in statistics])  # scans by bets
     p, together = (np.where(few, 1.0, each) for each in (by_signs.pvalues, by_signs.adjusted))
     by_signs = by_signs._replace(pvalues=p, adjusted=together)
     if not one:
@@ -326,18 +333,26 @@ def answers_of_points(
     return by_signs._replace(**facts, evidence=-np.log(p), largest=None), logs
 
 
-def _wealth(form: Any, outcomes: Array, codes: Any) -> float:
-    """Return the evidence of bets on the sides that have ends; NaN where there is none."""
-    law, clusters = form.law, Clusters.of(codes, form.weights)
+def _wealth(form: Any, outcomes: Array, codes: Any) -> tuple[float, float]:
+    """Return the evidence of bets on the sides that have ends; NaN where there is none.
+
+    And the least of what it is a mean of: a set of other checks may hold any slices.
+    """
+    law, none = form.law, (math.nan, math.nan)
+    if not bet_on(law):
+        return none
+    clusters = Clusters.of(codes, form.weights)
     if isinstance(form, ScanForm):
-        known = [SIDES[side] for side in bet_on(law)]
-        possible = clusters.count == len(codes) and (law.bounded or form.side in known)
-        return evidence_of(form, outcomes, clusters) if possible else math.nan
-    if law.bounded and isinstance(form, ErrorForm):
-        return evidence_of(form, outcomes, clusters)
-    if not bet_on(law) or not isinstance(form, ErrorForm) or form.kind != "mean":
-        return math.nan
-    return max(form.wealths(outcomes, clusters))  # −∞ of the other side
+        possible = law.bounded or form.side in [SIDES[side] for side in bet_on(law)]
+        if clusters.count < len(codes) or not possible:
+            return none
+        slices = slice_wealths(form, outcomes)
+        return mixed(slices), float(slices.min())
+    if not isinstance(form, ErrorForm) or not (law.bounded or form.kind == "mean"):
+        return none
+    if law.bounded:
+        return (evidence_of(form, outcomes, clusters),) * 2
+    return (max(form.wealths(outcomes, clusters)),) * 2  # −∞ of the other side
 
 
 def named(scans: Sequence[Search], logs: Array, whole: Sample, alpha: float) -> list[Named]:

@@ -262,15 +262,13 @@ def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, high
     total, low, high = state[0], state[1], state[2]
     for place in range(len(words)):
         word, step = words[place], 1.0 if steps is None else steps[place]
-        if place < ends[e]:
-            for b in range(len(total)):
-                total[b] += step if word & (np.uint64(1) << np.uint64(b)) else 0.0
-            continue
         for b in range(len(total)):
             total[b] += step if word & (np.uint64(1) << np.uint64(b)) else 0.0
-            here = total[b] - expected[e]
-            low[b], high[b] = min(low[b], here), max(high[b], here)
-        e += 1
+        if place == ends[e]:
+            for b in range(len(total)):
+                here = total[b] - expected[e]
+                low[b], high[b] = min(low[b], here), max(high[b], here)
+            e += 1
     lowest[:], highest[:] = low[: len(lowest)], high[: len(highest)]
 
 

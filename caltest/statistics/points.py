@@ -12,8 +12,8 @@ above 1/α has a probability of α at most (Markov), in samples of any size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -21,13 +21,14 @@ import scipy
 from scipy.special import logsumexp
 
 from caltest._parallel import ALONE, Workers
-from caltest._sums import Array, Places
+from caltest._sums import Array, Places, blocks
 from caltest.clusters import Clusters
 from caltest.data import Rows
 from caltest.forms.base import ROUNDING, Labels
 from caltest.forms.features import RidgeForm, hat_features
 from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.laws import Point
+from caltest.sampling import ROWS
 from caltest.statistics.base import Listed
 
 _STEPS = 200  # of the forecast, at which errors are added up
@@ -38,6 +39,7 @@ _USUAL = 3.0  # standard errors of a mean, about, that the smallest λ of full w
 # ------------------------------------------------------------------ bets
 
 
+@lru_cache(maxsize=64)
 def bets_of(count: float) -> tuple[Array, Array]:
     """Return a grid of λ as shares of the largest, and their weights.
 
@@ -50,38 +52,90 @@ def bets_of(count: float) -> tuple[Array, Array]:
     return 2.0**-steps, weights / weights.sum()
 
 
-def log_wealth(gains: Array, room: float, times: float = 1.0) -> float:
-    """Return the logarithm of the mean over λ of Π (1 + λ gain), of gains (G,) above −room.
-
-    Or what it would be if each were there so many times.
-    """
-    if not room > 0.0:  # nothing can be lost
-        return np.inf if (gains > 0.0).any() else 0.0
-    if not np.isfinite(room):
-        return -np.inf
-    shares, weights = bets_of(len(gains) * times)
-    with np.errstate(divide="ignore"):
-        each = [float(np.log1p((share * gains / room).clip(min=-1.0)).sum()) for share in shares]
-    return float(logsumexp(times * np.array(each), b=weights))
+def mixed(logs: Array, weights: Any = None) -> float:
+    """Return the logarithm of a mean, weighted or not, of what has these logarithms."""
+    if not np.isfinite(most := float(logs.max())):
+        return most
+    each = np.exp(logs - most)
+    return most + float(np.log(each.mean() if weights is None else weights @ each))
 
 
-def least_mean(sums: Array, counts: Array, least: float, level: float, times: float = 1.0) -> float:
-    """Return a lower limit of Σ E sums / Σ counts, missed with a probability of ``level`` at most.
+_TERMS = np.arange(1.0, 33.0)  # of the series of log(1 + x)
+_NEAR = 0.25  # up to which |x| no more of them count, of any number of rows
+_NOTHING = 45.0  # the logarithm of how often what adds nothing is in the rest
 
-    ``sums`` are of what is independent, (G,), each at least ``least`` times its count.
-    """
-    estimate, most = float(sums.sum() / counts.sum()), float(counts.max())
-    scale = max(estimate - least, 0.0)
-    if not np.isfinite(least) or scale == 0.0:
-        return least
 
-    def against(mean: float) -> float:
-        return log_wealth(sums - counts * mean, most * (mean - least), times) + float(np.log(level))
+@dataclass(frozen=True, eq=False)
+class Bets:
+    """Bets on what is independent: sums (G,), and what they count, (G,)."""
 
-    near = least + 1e-9 * scale
-    if against(near) <= 0.0:
-        return least
-    return float(scipy.optimize.brentq(against, near, estimate, xtol=1e-7 * scale, rtol=1e-12))
+    sums: Array
+    counts: Array
+    _known: dict[tuple[float, ...], float] = field(default_factory=dict)  # by arguments
+
+    @cached_property
+    def _series(self) -> tuple[float, float, Array]:
+        """Return the mean, how far sums are from it, and Σ (s − s̄)^k / k times 1, −1, 1, ….
+
+        It is infinitely far where they count differently, so that the series is of no use.
+        """
+        middle, added = float(self.sums.mean()), np.zeros(len(_TERMS))
+        if np.ptp(self.counts) > 0.0:
+            return middle, np.inf, added
+        for rows in blocks(len(self.sums), ROWS):
+            apart = self.sums[rows] - middle
+            power = np.ones(len(apart))
+            for k in range(len(added)):
+                power *= apart
+                added[k] += power.sum()
+        far = max(float(self.sums.max()) - middle, middle - float(self.sums.min()))
+        return middle, far, added * (-1.0) ** (_TERMS - 1.0) / _TERMS
+
+    def log_wealth(self, room: float, mean: float = 0.0, sign: int = 1, times: float = 1.0) -> float:
+        """Return the logarithm of the mean over λ of Π (1 + λ g), g = ±s − c m, each above −room.
+
+        Or what it would be if each were there so many times. Π is concave in λ as a logarithm, which
+        says from which λ on it is too small to count; where all λ g are small, it is the series.
+        """
+        if not room > 0.0:  # nothing can be lost
+            return np.inf if (sign * self.sums > self.counts * mean).any() else 0.0
+        if not np.isfinite(room):
+            return -np.inf
+        shares, weights = bets_of(len(self.sums) * times)
+        (middle, far, added), logs = self._series, np.full(len(shares), -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = shares * (self.counts[0] * mean - sign * middle) / room
+            tilts = sign * shares / room / (1.0 - lost)
+            first, gains = int(np.count_nonzero(~(np.abs(tilts) * far <= _NEAR))), None
+            powers = (np.ones((len(added), 1)) * tilts[first:]).cumprod(axis=0)
+            logs[first:] = len(self.sums) * np.log1p(-lost[first:]) + added @ powers
+            for k in range(first - 1, -1, -1):
+                one, two = logs[k + 1 : k + 3] if k + 2 < len(shares) else (np.inf, np.inf)
+                if one < two and one + 2.0 * (one - two) < logs.max() - _NOTHING:
+                    break
+                gains = (sign * self.sums - self.counts * mean) / room if gains is None else gains
+                logs[k] = np.log1p((shares[k] * gains).clip(min=-1.0)).sum()
+        return mixed(times * logs, weights)
+
+    def least_mean(self, least: float, level: float, sign: int = 1, times: float = 1.0) -> float:
+        """Return a lower limit of ±Σ E sums / Σ counts, missed with a probability of ``level`` at most.
+
+        Each of the sums is at least ``least`` times its count.
+        """
+        estimate, most = sign * float(self.sums.sum() / self.counts.sum()), float(self.counts.max())
+        scale = max(estimate - least, 0.0)
+        if not np.isfinite(least) or scale == 0.0:
+            return least
+
+        def against(mean: float) -> float:
+            if (key := (mean, least, sign, times)) not in self._known:
+                self._known[key] = self.log_wealth(most * (mean - least), mean, sign, times)
+            return self._known[key] + float(np.log(level))
+
+        near = least + 1e-9 * scale
+        if against(near) <= 0.0:
+            return least
+        return float(scipy.optimize.brentq(against, near, estimate, xtol=1e-7 * scale, rtol=1e-12))
 
 
 # ------------------------------------------------------------------ forms
@@ -111,9 +165,11 @@ class ErrorForm(HasSigns):
         """What an error counts: by how far the forecast is from their mean, for the slope; else 1."""
         if self.kind != "slope":
             return np.ones(len(self.weights))
-        x, w = self.law.values, self.weights
-        apart = x - float(w @ x / w.sum())
-        return np.asarray(apart / (np.abs(apart).max() or 1.0))
+        return self._apart / (np.abs(self._apart).max() or 1.0)
+
+    @cached_property
+    def _apart(self) -> Array:
+        return self.law.values - float(self.weights @ self.law.values / self.weights.sum())
 
     @cached_property
     def steps(self) -> Places:
@@ -133,8 +189,7 @@ class ErrorForm(HasSigns):
             return np.asarray(np.abs(np.cumsum(sums, axis=1)).max(axis=1) / self.weights.sum())
         if self.kind == "mean":
             return np.asarray(sums[:, 0] / self.weights.sum())
-        apart = self.law.values - float(np.average(self.law.values, weights=self.weights))
-        scale = float(self.weights @ (apart * self.direction))
+        scale = float(self.weights @ (self._apart * self.direction))
         return sums[:, 0] / scale if scale > 0.0 else 0.0 * sums[:, 0]
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
@@ -156,20 +211,21 @@ class ErrorForm(HasSigns):
             marks = np.unique(np.linspace(0, self.steps.max(), _BETS).astype(np.intp))
             directions = [1.0 * (self.steps <= mark) for mark in marks]
         each = self.weights * self.law.errors(outcomes)
-        found = np.array(
-            [[self._wealth(s * h, each, clusters) for h in directions] for s in (1.0, -1.0)]
-        )
+        found = np.array([self._wealths(h, each, clusters) for h in directions]).T
         if self.kind == "path":
             unknown = np.isneginf(found).any() and not self.law.bounded
-            return -np.inf if unknown else float(logsumexp(found)) - float(np.log(found.size)), -np.inf
+            return -np.inf if unknown else mixed(found), -np.inf
         return float(found[0, 0]), float(found[1, 0])
 
-    def _wealth(self, direction: Array, each: Array, clusters: Clusters) -> float:
-        least, most = self.law.ends
-        with np.errstate(invalid="ignore"):
-            worst = np.where(direction > 0.0, direction * least, direction * most)
-        worst = np.where(direction == 0.0, 0.0, worst) * self.weights
-        return log_wealth(clusters.sums(direction * each), float(-clusters.sums(worst).min()))
+    def _wealths(self, direction: Array, each: Array, clusters: Clusters) -> list[float]:
+        sums = clusters.sums(direction * each)
+        (least, most), bets, found = self.law.ends, Bets(sums, np.ones(len(sums))), list[float]()
+        for sign in (1, -1):
+            with np.errstate(invalid="ignore"):
+                worst = sign * direction * np.where(sign * direction > 0.0, least, most)
+            worst = np.where(direction == 0.0, 0.0, worst) * self.weights
+            found.append(bets.log_wealth(float(-clusters.sums(worst).min()), sign=sign))
+        return found
 
 
 def _dense(sums: Any) -> Array:
@@ -181,8 +237,7 @@ def evidence_of(form: Any, outcomes: Array, clusters: Clusters) -> float:
     if isinstance(form, ErrorForm):
         over, under = form.wealths(outcomes, clusters)
         return over if form.kind == "path" else float(np.logaddexp(over, under) - np.log(2.0))
-    every = slice_wealths(form, outcomes)
-    return float(logsumexp(every) - np.log(len(every)))
+    return mixed(slice_wealths(form, outcomes))
 
 
 def slice_wealths(form: Any, outcomes: Array) -> Array:
