@@ -11,7 +11,7 @@ a block of rows at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, cast
@@ -74,8 +74,6 @@ class Draws:
         How many draws come before the observed labels; 0: they are the first.
     kept
         All draws, where they are held: a block of the grid each, of two classes as bits.
-    packed
-        Whether labels are drawn as bits.
     """
 
     sampler: Sampler
@@ -83,16 +81,11 @@ class Draws:
     count: int
     place: int = 0
     kept: tuple[Any, ...] = ()
-    packed: bool = False
 
     @property
     def of_bits(self) -> bool:
         """Whether they are labels of two classes."""
         return type(self.sampler) is LabelSampler and self.sampler.cumulative.shape[1] == 1
-
-    def as_bits(self) -> Draws:
-        """Return them as bits, the observed labels behind all others."""
-        return replace(self, place=self.count, packed=True)
 
     def hidden(self) -> Draws:
         """Hide the observed labels at a place that chance gives.
@@ -118,18 +111,19 @@ class Draws:
         parts = blocks((self.count if last is None else last) - first, self.sampler.block)
         return [(first + part.start, first + part.stop) for part in parts]
 
-    def draw(self, start: int, stop: int) -> Any:
+    def draw(self, start: int, stop: int) -> Outcomes:
         """Return a block of the grid of draws, and the observed labels where they are between."""
+        held = self.kept and not self.of_bits
+        drawn = self.kept[start // self.sampler.block] if held else self.sampler.draw(start, stop)
+        if start <= self.place < stop or stop == self.place == self.count:
+            return np.insert(drawn, self.place - start, self.observed, axis=0)
+        return drawn
+
+    def bits(self, start: int, stop: int) -> Any:
+        """Return a block of labels of two classes as bits, the observed ones behind the last."""
         sampler: Any = self.sampler
-        if self.kept and self.packed == self.of_bits:
-            drawn = self.kept[start // sampler.block]
-        else:
-            drawn = (sampler.bits if self.packed else sampler.draw)(start, stop)
-        if not (start <= self.place < stop or stop == self.place == self.count):
-            return drawn
-        if self.packed:
-            return drawn.with_one(self.observed)
-        return np.insert(drawn, self.place - start, self.observed, axis=0)
+        drawn = self.kept[start // DRAWS] if self.kept else sampler.bits(start, stop)
+        return drawn.with_one(self.observed) if stop == self.count else drawn
 
 
 # ------------------------------------------------------------------ signs of clusters
@@ -211,53 +205,39 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     for place, (view, form) in enumerate(columns):
         if isinstance(form, LabelFunction):
             unseen.append(place)
-        elif draws.of_bits and form.takes_bits and (view is None or view.see is None):
-            of_bits.append(place)
+        elif form.parallel_inside:
+            inside.append(place)
         else:
-            (inside if form.parallel_inside else by_blocks).append(place)
-    # Functions of users and forms that work in parallel inside take longer than others.
-    sizes = [9 * len(unseen), len(of_bits), len(inside) + len(by_blocks)]
-    users, packing, workers = workers.parts(sizes)
-    # Functions of users must not see which labels are the observed ones.
-    for places, hands, how in (unseen, users, draws.hidden()), (of_bits, packing, draws.as_bits()):
+            plain = draws.of_bits and form.takes_bits and (view is None or view.see is None)
+            (of_bits if plain else by_blocks).append(place)
+    # A row takes ten times as long to draw, or inside of functions of users and of forms that work in
+    # parallel, as by others.
+    n = draws.observed.size
+    rows_of = [n if x is None or x.places is None else len(x.places) for x, _ in columns]
+    times = ((unseen, 1.0), (of_bits, 0.1), (by_blocks, 0.1), (inside, 1.0))
+    sizes = [bool(places) * n + each * sum(rows_of[k] for k in places) for places, each in times]
+    *hands, workers = workers.parts(sizes)
+    hidden = draws.hidden()  # functions of users must not see which labels are the observed ones
+    drawn = (hidden.draw, hidden.place), (draws.bits, draws.count), (draws.draw, draws.place)
+    for places, own, (draw, at) in zip((unseen, of_bits, by_blocks), hands, drawn, strict=True):
         if places:
             block = _Block.of([columns[place] for place in places])
-            parts = hands.map(partial(block, how), how.tasks(), "label draws")
-            found, own = np.concatenate(list(parts)), how.place
-            values[0, places], values[1:, places] = found[own], np.delete(found, own, axis=0)
-    if not inside + by_blocks:
-        return values
-    block = _Block.of([columns[place] for place in by_blocks])
-
-    def in_blocks(tasks: list[tuple[int, int]], workers: Workers) -> None:
-        found = workers.map(partial(block, draws), tasks, "label draws") if by_blocks else ()
-        for (start, stop), part in zip(tasks, found, strict=False):
-            values[start + (start > 0) : stop + 1, by_blocks] = part
-
-    if not inside:
-        in_blocks(draws.tasks(), workers)
-        return values
+            parts = list(own.map(partial(block, draw), draws.tasks(), "label draws"))
+            found = np.concatenate(parts)
+            values[0, places], values[1:, places] = found[at], np.delete(found, at, axis=0)
     # Forms that work in parallel inside have many draws in a call, others a block a task.
     cell = draws.sampler.block
     size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
-    n, batches = draws.observed.size, blocks(draws.count, size)
-    rows_of = [n if x is None or x.places is None else len(x.places) for x, _ in columns]
-    # A row takes ten times as long to draw, or inside of these, as by others.
-    times = [n, sum(rows_of[place] for place in by_blocks) / 10, *(rows_of[place] for place in inside)]
+    batches = blocks(draws.count, size) if inside else []
     ends = [batch.stop - batch.start for batch in batches]
-    for batch, hands in zip(batches, workers.parts(ends), strict=True):
-        drawing, others, *within = hands.parts(times)
+    for batch, own in zip(batches, workers.parts(ends), strict=True):
+        drawing, *within = own.parts([n, *(rows_of[place] for place in inside)])
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
         labels = np.concatenate(list(drawing.map(draws.draw, tasks, "label draws")))
-        if by_blocks and workers.hands == 1:  # to draw again takes as long as a cheap form
-            cuts = [block.of_labels(labels[cut]) for cut in blocks(len(labels), DRAWS)]
-            values[rows, by_blocks] = np.concatenate(cuts)
-        else:
-            in_blocks(tasks, others)
-        for place, hands in zip(inside, within, strict=True):
+        for place, one in zip(inside, within, strict=True):
             column = columns[place]
-            values[rows, place] = column.form.of_labels(column.outcomes(labels), hands)
+            values[rows, place] = column.form.of_labels(column.outcomes(labels), one)
     return values
 
 
@@ -292,8 +272,8 @@ class _Block:
         places = tuple(place for views in others.values() for each in views.values() for place in each)
         return cls(tuple(columns[place] for place in places), places, EventColumns.of(found))
 
-    def __call__(self, draws: Draws, start: int, stop: int) -> Array:
-        return self.of_labels(draws.draw(start, stop))
+    def __call__(self, draw: Callable[[int, int], Any], start: int, stop: int) -> Array:
+        return self.of_labels(draw(start, stop))
 
     def of_labels(self, full: Outcomes) -> Array:
         """Return (b, H) values for full outcomes (b, …)."""

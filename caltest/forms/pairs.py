@@ -79,15 +79,12 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     diagonal: bool  #: Count the pairs i = j.
     tail_bound: TailBound | None = None  #: A distribution-free bound.
 
+    takes_bits = True
+
     @property
     def parallel_inside(self) -> bool:  # type: ignore[override]
         """Unless it is one pass along a line."""
         return self._chain is None
-
-    @property
-    def takes_bits(self) -> bool:  # type: ignore[override]
-        """Where it is one pass along a line."""
-        return self._chain is not None
 
     @property
     def resolution(self) -> float:

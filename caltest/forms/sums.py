@@ -192,11 +192,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
     standardised: bool = False
 
     even: ClassVar[bool] = False
-
-    @property
-    def takes_bits(self) -> bool:  # type: ignore[override]
-        """Where there are two classes."""
-        return bool(self.table.shape[1] == 2)
+    takes_bits = True
 
     @cached_property
     def scores(self) -> Table:
