@@ -17,7 +17,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from caltest._arguments import choose
 from caltest._sums import Array, Places, Tile, blocks
@@ -182,14 +181,11 @@ class Chain:
         with np.errstate(divide="ignore"):
             return np.cumsum(np.minimum(-np.log(self.decay), _FAR))
 
-    def sums(self, scores: Array, labels: NDArray[Any]) -> Array:
-        """Return Σ_{i<j} W_ij d_i d_j, d = y − p, for labels (B, n) and probabilities p of class 1.
-
-        Labels may be `Bits`.
-        """
+    def sums(self, expected: Array, labels: Any) -> Array:
+        """Return Σ_{i<j} W_ij d_i d_j, d = s y − e, for labels (B, n), or signs, and e in order."""
         from caltest.loops import rows as _loops
 
-        expected, sums = scores[self.order] * self.steps, np.empty(len(labels))
+        sums = np.empty(len(labels))
         for draws, words in Bits.of(labels):
             _loops.chain_sums(words.take(self.order), self.steps, expected, self.decay, sums[draws])
         return sums

@@ -16,7 +16,7 @@ is one pass along the line.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from math import comb
 
@@ -94,8 +94,13 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         n, m = self.probs.shape
-        if self._chain is not None:
-            return self.scale * self._of_chain(self._chain, labels)
+        if (chain := self._chain) is not None:  # ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p
+            found = 4.0 * chain.sums(self.probs[chain.order, 1] * chain.steps, labels)
+            if self.diagonal:
+                own = 2.0 * self.probs[:, ::-1] ** 2
+                own[chain.order] *= chain.steps[:, None] ** 2
+                found += Table(own, self.probs).sums(labels)[:, 0]
+            return self.scale * found
         hands = workers if len(labels) * float(n) ** 2 * m > _ALONE_BELOW else ALONE
         if len(labels) == 1:
             one = partial(self._tile_sum, residuals_of(self.probs, labels[0].astype(np.intp)))
@@ -126,13 +131,10 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         d, codes = self._along(chain, labels[None])[0], clusters.codes[chain.order]
         own = float(_chained(d[None], chain.places, codes, clusters.count).sum())
         constant = 2.0 * scale * (own * self.diagonal - (own - float(d @ d)))
+        turned = replace(chain, order=codes, steps=2.0 * d)  # a sign of 1 adds 2 d to −d
 
         def of_signs(signs: Signs) -> Array:
-            from caltest.loops import rows as _loops
-
-            sums = np.empty(len(signs))
-            _loops.chain_sums_of_signs(signs, codes, d, chain.decay, sums)
-            return np.asarray(4.0 * scale * sums + constant)
+            return 4.0 * scale * turned.sums(d, signs) + constant
 
         return Signed(of_signs, clusters.count, True, self.resolution)
 
@@ -175,15 +177,6 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     def _chain(self) -> Chain | None:
         (weights, matrix), *others = self.kernel_terms
         return None if others or matrix is not None else weights.chain
-
-    def _of_chain(self, chain: Chain, labels: Labels) -> Array:
-        """Return the sums of two classes, where ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p."""
-        sums = 4.0 * chain.sums(self.probs[:, 1], labels)
-        if self.diagonal:
-            own = 2.0 * self.probs[:, ::-1] ** 2
-            own[chain.order] *= chain.steps[:, None] ** 2
-            sums += Table(own, self.probs).sums(labels)[:, 0]
-        return np.asarray(sums)
 
     def _tile_sum(self, residuals: Array, rows: slice, columns: slice) -> float:
         """Sum over the pairs of a tile, for one label vector, by its residuals (n, m)."""

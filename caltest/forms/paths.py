@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from caltest._sums import Mask, Places, blocks
 from caltest.clusters import Clusters
 from caltest.forms import base
 from caltest.forms.base import ROUNDING, Array, Form, Labels
-from caltest.forms.signs import OfOneEvent, Signed, Signs
+from caltest.forms.signs import OfOneEvent, Signed
 from caltest.forms.sums import FEWEST_ROWS, HasEvents, Rows, Sums
 from caltest.laws.classes import Bits
 from caltest.scores import Steps, steps_of
@@ -116,16 +116,12 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return base.BrownianLimit(self.functional, float(np.sqrt(total)) / self._total, surprises, step)
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        steps, ends = (self.weights * (labels - self.chances))[self._order], self._ends
-        codes = clusters.codes[self._order]
-
-        def of_signs(signs: Signs) -> Array:
-            from caltest.loops import rows as _loops
-
-            lowest, highest = np.empty(len(signs)), np.empty(len(signs))
-            _loops.extremes_of_signs(signs, codes, steps, ends, lowest, highest)
-            return self._finished(lowest, highest)
-
+        steps, codes = (
+            (self.weights * (labels - self.chances))[self._order],
+            clusters.codes[self._order],
+        )
+        # A sign of 1 adds 2 r to −r.
+        of_signs = partial(self._of_bits, codes, 2.0 * steps, np.cumsum(steps)[self._ends])
         return Signed(of_signs, clusters.count, True, self.resolution)
 
     def _finished(self, lowest: Array, highest: Array) -> Array:
@@ -137,12 +133,16 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
+        return self._of_bits(self._order, self._steps, self._expected, labels)
+
+    def _of_bits(self, order: Places, steps: Array | None, expected: Array, labels: Labels) -> Array:
         from caltest.loops import rows as _loops
 
         lowest, highest = np.empty((2, len(labels)))
         for draws, words in Bits.of(labels):
-            found = lowest[draws], highest[draws]
-            _loops.extremes(words.take(self._order), self._ends, self._steps, self._expected, *found)
+            _loops.extremes(
+                words.take(order), self._ends, steps, expected, lowest[draws], highest[draws]
+            )
         return self._finished(lowest, highest)
 
     @property

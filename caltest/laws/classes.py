@@ -138,7 +138,7 @@ class Bits:
 
     @classmethod
     def of(cls, labels: Labels | Bits) -> Bits:
-        """Return labels (B, n) as bits."""
+        """Return labels (B, n), or signs, as bits."""
         if isinstance(labels, Bits):
             return labels
         from caltest.loops import rows as _loops
@@ -325,10 +325,8 @@ class LabelSampler:
 
     def draw(self, start: int, stop: int) -> Labels:
         """Return draws ``start`` (a multiple of DRAWS) to ``stop`` as (stop − start, n) labels."""
-        labels = np.empty((stop - start, len(self.cumulative)), dtype=self.dtype)
-        for number, rows in enumerate(blocks(len(self.cumulative), ROWS)):
-            self._fill(number, start, labels[:, rows])
-        return labels
+        cells = range(-(-len(self.cumulative) // ROWS))
+        return np.hstack([self.draw_rows(number, start, stop) for number in cells])
 
     def draw_rows(self, number: int, start: int, stop: int) -> Labels:
         """Return the same draws of the rows of one block of ROWS, counted from 0."""

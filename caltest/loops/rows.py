@@ -91,11 +91,11 @@ _PACKED = 1024  # words that stay in the cache
 
 @loop
 def pack(labels: Any, words: Any) -> None:
-    """Write labels (B, n) of two classes, of at most 64 draws, into bits that are 0, (n,)."""
+    """Write labels (B, n) of two classes, or signs, of at most 64 draws, into bits that are 0, (n,)."""
     for start in range(0, len(words), _PACKED):
         for b in range(len(labels)):
             for i in range(start, min(start + _PACKED, len(words))):
-                words[i] |= np.uint64(labels[b, i]) << np.uint64(b)
+                words[i] |= np.uint64(labels[b, i] > 0) << np.uint64(b)
 
 
 @loop
@@ -118,7 +118,6 @@ def take_rows(labels: Any, rows: Any, taken: Any) -> None:
 
 
 _FEW = 512  # numbers added up by themselves, so that rounding stays small
-_AT_A_TIME = 16  # draws of signs at a time, so that none waits for itself
 
 
 @loop
@@ -273,40 +272,6 @@ def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, high
 
 
 @loop
-def _turn(signs: Any, of_draws: Any) -> None:
-    """Write signs (b, G) cluster by cluster, (G, b)."""
-    for b in range(len(signs)):
-        for g in range(signs.shape[1]):
-            of_draws[g, b] = signs[b, g]
-
-
-@loop
-def extremes_of_signs(signs: Any, codes: Any, steps: Any, ends: Any, lowest: Any, highest: Any) -> None:
-    """Write the least and the largest of Σ ε_g(i) r_i along an order, 0 included.
-
-    ``signs`` (B, G), bytes; the rows' ``clusters`` and ``steps`` r in that order, looked at after the
-    places ``ends``.
-    """
-    total, low, high = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
-    of_draws = np.zeros((signs.shape[1], _AT_A_TIME), np.int8)
-    for first in range(0, len(signs), _AT_A_TIME):
-        together = min(_AT_A_TIME, len(signs) - first)
-        _turn(signs[first : first + together], of_draws)
-        total[:], low[:], high[:] = 0.0, 0.0, 0.0
-        place = 0
-        for e in range(len(ends)):
-            while place <= ends[e]:
-                cluster, step = codes[place], steps[place]
-                for b in range(_AT_A_TIME):
-                    total[b] += step * of_draws[cluster, b]
-                place += 1
-            for b in range(_AT_A_TIME):
-                low[b], high[b] = min(low[b], total[b]), max(high[b], total[b])
-        for b in range(together):
-            lowest[first + b], highest[first + b] = low[b], high[b]
-
-
-@loop
 def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
     """Sort rows by their labels (B, n), those of each class in order, further classes left out.
 
@@ -411,26 +376,6 @@ def chain_sums(words: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> 
             total[b] += shrunk * own
             before[b] = shrunk + own
     sums[:] = total[: len(sums)]
-
-
-@loop
-def chain_sums_of_signs(signs: Any, clusters: Any, residuals: Any, decay: Any, sums: Any) -> None:
-    """Write Σ_{i<j} W_ij ε_g(i) d_i ε_g(j) d_j for ``signs`` (B, G); the others (n,) in order."""
-    before, total = np.empty(_AT_A_TIME), np.empty(_AT_A_TIME)
-    of_draws = np.zeros((signs.shape[1], _AT_A_TIME), np.int8)
-    for first in range(0, len(signs), _AT_A_TIME):
-        together = min(_AT_A_TIME, len(signs) - first)
-        _turn(signs[first : first + together], of_draws)
-        before[:], total[:] = 0.0, 0.0
-        for i in range(len(residuals)):
-            factor, residual, cluster = decay[i], residuals[i], clusters[i]
-            for b in range(_AT_A_TIME):
-                own = residual * of_draws[cluster, b]
-                shrunk = before[b] * factor
-                total[b] += shrunk * own
-                before[b] = shrunk + own
-        for b in range(together):
-            sums[first + b] = total[b]
 
 
 @loop

@@ -251,24 +251,6 @@ def _extremes_of_weights(m: int, n: int) -> Both:
     return _extremes(m, n, _steps(n))
 
 
-def _clustered(n: int) -> tuple[Array, Array, Array]:
-    """Return signs of clusters (G, B), and in order the cluster and a number of every row."""
-    rng = np.random.default_rng(3)
-    signs = rng.choice(np.array([-1, 1], dtype=np.int8), (DRAWS, n // 10 + 1))
-    return signs, rng.integers(0, signs.shape[1], n), rng.standard_normal(n)
-
-
-def _extremes_of_signs(m: int, n: int) -> Both:
-    (signs, clusters, steps), ends, found = _clustered(n), np.arange(n), np.empty((2, DRAWS))
-
-    def plain() -> Array:
-        paths = np.cumsum(signs[:, clusters] * steps, axis=1)
-        return np.array([paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0)])
-
-    loop = _filled(found, _loops.extremes_of_signs, signs, clusters, steps, ends, *found)
-    return Both(loop, plain, n * DRAWS)
-
-
 # ------------------------------------------------------------------ rows by class
 
 
@@ -417,18 +399,6 @@ def _chain_sums(m: int, n: int) -> Both:
     return Both(loop, plain, labels.size)
 
 
-def _chain_sums_of_signs(m: int, n: int) -> Both:
-    (_, decay, W), (signs, clusters, values), sums = _line(n), _clustered(n), np.empty(DRAWS)
-    upper = np.triu(W, 1)
-
-    def plain() -> Array:
-        turned = signs[:, clusters] * values
-        return np.einsum("bi,bi->b", turned @ upper, turned)
-
-    loop = _filled(sums, _loops.chain_sums_of_signs, signs, clusters, values, decay, sums)
-    return Both(loop, plain, n * DRAWS)
-
-
 def _chain_terms(m: int, n: int) -> Both:
     x, decay, W = _line(n)
     terms = np.empty(n)
@@ -572,7 +542,6 @@ LOOPS: dict[str, Loop] = {
     "curve_inverse": Loop("level and draw", "interp a row", (2,), _curve_inverse),
     "extremes": Loop("row and draw", "cumsum, min, max", (2,), _extremes),
     "extremes, weights": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_weights),
-    "extremes_of_signs": Loop("row and draw", "cumsum, min, max", (2,), _extremes_of_signs),
     "rows_by_class": Loop("label sorted", "argsort a draw", (10, 100, 1000), _rows_by_class),
     "sums_of_events": Loop("event added", "where, sum", (10, 100), _sums_of_events),
     "extremes_of_events": Loop("event", "cumsum, min, max", (10, 100), _extremes_of_events),
@@ -584,7 +553,6 @@ LOOPS: dict[str, Loop] = {
     "squares_by_class": Loop("feature added", "sparse product, squares", (1000,), _squares_by_class),
     "cityblock": Loop("coordinate of a distance", "cdist", ALL, _cityblock),
     "chain_sums": Loop("row and draw", "product with all pairs", (2,), _chain_sums),
-    "chain_sums_of_signs": Loop("row and draw", "product with all pairs", (2,), _chain_sums_of_signs),
     "chain_terms": Loop("row", "product with all pairs", (2,), _chain_terms),
     "chain_pairs": Loop("row", "product with all pairs", (2,), _chain_pairs),
     "chain_triples": Loop("row", "product with all pairs", (2,), _chain_triples),
