@@ -43,6 +43,16 @@ def test_by_hand(case):
 
 
 @pytest.mark.parametrize("statistic", BOTH)
+def test_one_vector_of_labels_has_its_value_among_many(statistic):
+    rng = np.random.default_rng(0)
+    p = np.concatenate([[0.0, -0.0, 1.0, 5e-324, 1e-300, 0.5, np.nextafter(0.5, 1)], rng.random(200)])
+    p = rng.permutation(np.concatenate([p, p[:50], p[:9]]))
+    labels = (rng.random((5, len(p))) < 0.5).astype(np.intp)
+    many = form_of(statistic, p).of_labels(labels)
+    assert [form_of(statistic, p).value(y) for y in labels] == pytest.approx(many, rel=1e-14)
+
+
+@pytest.mark.parametrize("statistic", BOTH)
 def test_tied_scores_are_one_step(statistic):
     """Ones first or zeros first would be excursions of a quarter; there is but one step, to 0."""
     p, y = np.full(100, 0.5), np.repeat([1, 0], 50)

@@ -129,7 +129,14 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
-        path = np.cumsum((labels * self.weights).take(self._order))[self._ends] - self._expected
+        if self._steps is None and "_order" not in vars(self):
+            # Labels as last digits of scores: numbers are sorted in half of the time of their places.
+            keys = np.sort(self.chances.view(np.int64) << 1 | labels)
+            vars(self)["_ordered"] = (keys >> 1).view(np.float64)
+            events = np.cumsum(keys & 1)
+        else:
+            events = np.cumsum((labels * self.weights).take(self._order))
+        path = events[self._ends] - self._expected
         return float(strayed(path[None], self.functional)[0] / self._total)
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:

@@ -216,8 +216,8 @@ class Brownian(Null):
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
         form = cast("base.HasBrownianLimit", question.form)
-        limit = form.brownian_limit
         observed = question.observed - form.resolution  # rounding counts for the null
+        limit = form.brownian_limit
         if limit.scale == 0.0:  # every label is certain
             return from_sides(float(observed <= 0.0), 1.0, question)
         note = (
