@@ -129,11 +129,8 @@ def number(value: float, digits: int = 4) -> str:
     >>> number(0.012345), number(-2.0), number(-0.0), number(math.inf)
     ('0.01235', '−2', '0', '∞')
     """
-    if math.isnan(value):
-        return "undefined"
-    if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value or 0.0:.{digits}g}".replace("-", "−")
+    text = f"{value or 0.0:.{digits}g}".replace("-", "−")
+    return text.replace("inf", "∞").replace("nan", "undefined")
 
 
 def points(error: float) -> str:
@@ -183,9 +180,8 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
     (('−10.0', '5.0'), ('0.01', '0.99'))
     """
     times, largest = unit().times, max((abs(x) for x in (low, high) if math.isfinite(x)), default=0.0)
-    digits = (
-        _decimals(high - low, largest / 10.0) if unit().of_outcomes else 1 if largest >= 0.01 else 2
-    )
+    digits = 1 if largest >= 0.01 else 2
+    digits = _decimals(high - low, largest / 10.0) if unit().of_outcomes else digits
     digits, *ends = _outward(times * low, times * high, digits)
     start, end = (_placed(each, digits) for each in ends)
     return start, end

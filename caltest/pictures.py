@@ -331,14 +331,12 @@ def over_time(times: Any, *curves: Any, unit: str = "", labels: Any = ("",) * 3)
     return Picture(marks, axis_between(0.0, times[-1]), y, of_x, "chance of the event")
 
 
-def in_lines(
-    names: Sequence[str], bars: Mark, points: Marks, zero: float, of_x: str, of_zero: str = ""
-) -> Picture:
-    """Draw points on bars in lines with names, line k at height −k, and an upright line at ``zero``."""
+def in_lines(names: Sequence[str], bars: Mark, points: Marks, of_x: str) -> Picture:
+    """Draw points on bars in lines with names, line k at height −k, and an upright line at 0."""
     y = Axis(0.5 - len(names), 0.5, tuple((-float(k), name) for k, name in enumerate(names)))
-    ends = [zero, *bars.x, *bars.end]
+    ends = [0.0, *bars.x, *bars.end]
     room = max(0.08 * (max(ends) - min(ends)), 1e-6)
-    upright = Mark("line", "zero", (zero, zero), (y.low, y.high), label=of_zero)
+    upright = Mark("line", "zero", (0.0, 0.0), (y.low, y.high))
     x = axis_between(min(ends) - room, max(ends) + room)
     return Picture([GRID, upright, bars, *points], x, y, of_x)
 

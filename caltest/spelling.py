@@ -223,9 +223,8 @@ def alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, .
         folded = normalize("NFKC", name).casefold().translate(_TAKEN_FOR)
         key = "".join(x for x in folded if category(x) not in ("Zs", "Cc", "Cf"))
         if (other := first.setdefault(key, name)) is not name and {name, other} & names:
-            seen = (
-                f"{what[:1].upper()}{what[1:]} holds {quoted(other)} and {quoted(name)}, which differ "
-                f"by case, blanks or letters that look alike, and count as two {kind}s"
-            )
+            both = f"{what[:1].upper()}{what[1:]} holds {quoted(other)} and {quoted(name)}"
+            alike = f"differ by case, blanks or letters that look alike, and count as two {kind}s"
+            seen = f"{both}, which {alike}"
             return (Premise(f"names of {kind}s", seen, "if they are one, write them alike"),)
     return ()

@@ -48,10 +48,9 @@ def test(asked: Input, *, alpha: float, n_resamples: int, **given: Any) -> Found
     if approximation is not None or rank is not None:
         found: Any = find_statistic(given.get("statistic", "skce_uq"))
         if approximation is None or not hasattr(found, "rank"):
-            raise InputError(
-                f"--approximation (with --rank) is for kernel statistics, and this is {found.name!r}; "
-                "give --approximation auto and --statistic skce_uq, skce_b or jkce, or neither."
-            )
+            what = f"--approximation (with --rank) is for kernel statistics, and this is {found.name!r}"
+            do = "give --approximation auto and --statistic skce_uq, skce_b or jkce, or neither"
+            raise InputError(f"{what}; {do}.")
         rank = found.rank if rank is None else rank
         given["statistic"] = replace(found, approximation=approximation, rank=rank)
     result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
@@ -62,11 +61,10 @@ def test(asked: Input, *, alpha: float, n_resamples: int, **given: Any) -> Found
         least = sides / (1 + result.n_resamples)
         clusters = asked["clusters"]
         if clusters is not None and result.n_resamples < n_resamples and least > alpha:
-            raise InputError(  # all signs of few clusters
-                f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}, "
-                f"and nothing is ever rejected at level {alpha:g}; choose a level that they can reach, "
-                "or give more clusters."
-            )
+            # All signs of few clusters.
+            few = f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}"
+            do = "choose a level that they can reach, or give more clusters"
+            raise InputError(f"{few}, and nothing is ever rejected at level {alpha:g}; {do}.")
         check_draws("--resamples", result.n_resamples, alpha, sides)
     result = replace(result, alpha=alpha)
     rejected = result.story.found
@@ -208,10 +206,9 @@ def _models(
             for name, each in columns.items()
         }
     elif len(files) < 2:
-        raise InputError(
-            f"there {'is one file' if files else 'are no files'} to compare; give two or more, or one "
-            "with a column by each model (--columns of P(class 1), or --point), or --example digits."
-        )
+        there = "is one file" if files else "are no files"
+        one = "one with a column by each model (--columns of P(class 1), or --point)"
+        raise InputError(f"there {there} to compare; give two or more, or {one}, or --example digits.")
     else:
         stems = [Path(path).stem for path in files]
         pairs = zip(stems, files, strict=True)

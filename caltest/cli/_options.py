@@ -190,10 +190,9 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
     for key, value in table.items():
         name = key.replace("_", "-")
         with named(place):
-            option = choose("option", name, options)
             if name in values:
                 raise InputError(f"the option {name!r} is given twice; give it once.")
-            values[name] = read(option, key, value)
+            values[name] = read(choose("option", name, options), key, value)
     return values
 
 

@@ -252,16 +252,14 @@ def check_array(file: BufferedReader, roles: Roles) -> None:
 def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
     """Say which column of an array holds the labels."""
     if len(shape) != 2 or shape[1] < 2:
-        raise InputError(
-            f"the array has shape {shape}, but must be a table of probabilities and one column of "
-            "labels; or save probs and labels in one .npz file."
-        )
+        must = "must be a table of probabilities and one column of labels"
+        do = "or save probs and labels in one .npz file"
+        raise InputError(f"the array has shape {shape}, but {must}; {do}.")
     width = shape[1]
     if roles.label is None:
-        raise InputError(
-            f"the table has {width} columns without names; say which holds the labels, with "
-            f"{Argument('label', ...)}, for instance {Argument('label', -1)} for the last."
-        )
+        how = f"with {Argument('label', ...)}, for instance {Argument('label', -1)} for the last"
+        found = f"the table has {width} columns without names"
+        raise InputError(f"{found}; say which holds the labels, {how}.")
     index = int(roles.label) if re.fullmatch(r"-?\d{1,18}", roles.label) else width
     if not -width <= index < width:
         one = f"the index of one of the {width} columns, from 0 to {width - 1}, or -1 for the last"

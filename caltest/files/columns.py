@@ -120,10 +120,9 @@ class NumberColumns:
             if name in _HOW:
                 continue
             if name not in _KNOWN:
-                raise InputError(
-                    f"columns names {quoted(name)}; name 'mean' with 'sd' or 'variance', "
-                    "'quantiles', 'members', 'point', or 'survival' with 'event'."
-                )
+                do = "name 'mean' with 'sd' or 'variance'"
+                others = "'quantiles', 'members', 'point', or 'survival' with 'event'"
+                raise InputError(f"columns names {quoted(name)}; {do}, {others}.")
             if not isinstance(column, _SEVERAL.get(name, str)) or not column:
                 raise InputError(argument=name, found=quoted(column), do="give the name of a column")
             for each, value in column.items() if name in _NUMBERS and type(column) is not str else ():
@@ -163,10 +162,9 @@ class NumberColumns:
             numbers = {pattern: 0}
         if not numbers:
             given = Argument("survival_at" if of == "survival" else of)
-            raise InputError(
-                f"{given} is {quoted(pattern)}, and no column is called so with a {what}, such as "
-                f"{example.format(pattern)}; the columns are {listed(names)}."
-            )
+            called = f"called so with a {what}, such as {example.format(pattern)}"
+            none = f"{given} is {quoted(pattern)}, and no column is {called}"
+            raise InputError(f"{none}; the columns are {listed(names)}.")
         by_number: dict[Any, str] = {}
         for name, number in numbers.items():
             if (first := by_number.setdefault(number, name)) != name:
@@ -684,12 +682,10 @@ def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:
 
 def check_held(rows: int, width: int) -> None:
     """Raise if so many rows of so many numbers, read and checked, do not fit into memory."""
-    check_fits(
-        COPIES * 8.0 * rows * width,
-        f"a table of {rows} rows and {width} columns",
-        f"take fewer rows or, for {Argument('a test by caltest.files.scan', shell='caltest test')}, a "
-        "statistic that reads a file in one pass, such as 'omnibus', 'ecd' or 'brier'",
-    )
+    scanned = Argument("a test by caltest.files.scan", shell="caltest test")
+    one_pass = "a statistic that reads a file in one pass, such as 'omnibus', 'ecd' or 'brier'"
+    do = f"take fewer rows or, for {scanned}, {one_pass}"
+    check_fits(COPIES * 8.0 * rows * width, f"a table of {rows} rows and {width} columns", do)
 
 
 def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase) -> InputError:

@@ -222,10 +222,9 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
         if (place := lines.masked.find(b"\0")) >= 0:
             line = lines.line_at(place)
             if lines.text[place]:
-                raise InputError(
-                    "the file is not valid CSV: EOF inside string, the cell that a quote opens in line "
-                    f"{line}; close the quote, or write the file again if it is cut off."
-                )
+                cell = f"the cell that a quote opens in line {line}"
+                do = "close the quote, or write the file again if it is cut off"
+                raise InputError(f"the file is not valid CSV: EOF inside string, {cell}; {do}.")
             do = "save it as UTF-8"
             raise InputError(f"line {line} holds a null character, so the file is not valid CSV; {do}.")
         if not names:
@@ -295,8 +294,7 @@ def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lin
     place = re.search(rb"(?:\A|(?<=[\r\n]))" + row + rb"(?=[\r\n]|\Z)", text)
     count, width = wrong[0].actual_columns, wrong[0].expected_columns
     do = "name every column, or put text that holds commas in quotes"
-    if count < width:
-        do = "complete it, or write the file again if it is cut off there"
+    do = "complete it, or write the file again if it is cut off there" if count < width else do
     found = f"{count} cell{'s' * (count != 1)}, and the header has {width} names"
     line = lines.line_at(place.start() if place else 0)
     raise InputError(f"line {line} has {found}; {do}.")
@@ -515,10 +513,9 @@ def _surveyed(path: Place, wanted: Wanted, *, whole: bool) -> Surveyed:
     names = surveys[0].schema.names
     for part, survey in zip(parts, surveys, strict=True):
         if sorted(survey.schema.names) != sorted(names):
-            raise InputError(
-                f"{part} has the columns {listed(survey.schema.names)}, and the first "
-                f"file has {listed(names)}; give files with the same columns."
-            )
+            has = f"{part} has the columns {listed(survey.schema.names)}"
+            first = f"the first file has {listed(names)}"
+            raise InputError(f"{has}, and {first}; give files with the same columns.")
     check_distinct(names)
     if not (rows := sum(survey.rows for survey in surveys)):
         raise InputError("there are no rows; write the file again.")
@@ -561,10 +558,9 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
     for part, survey in zip(parts, surveys, strict=True) if by_place else ():
         own = [name for name in survey.schema.names if name in columns.probs]
         if own != [*columns.probs] and numbers_in(bare(own)[0]) is None:
-            raise InputError(
-                f"labels are numbers of columns, which are {listed(own)} in {part} and in {parts[0]} "
-                f"{listed(columns.probs)}; give labels as names, or one order, with {_ORDER}."
-            )
+            which = f"{listed(own)} in {part} and in {parts[0]} {listed(columns.probs)}"
+            do = f"give labels as names, or one order, with {_ORDER}"
+            raise InputError(f"labels are numbers of columns, which are {which}; {do}.")
     stored = StoredTable(*found, schema, replace(columns, notes=tuple(notes)))
     with paths.placed(stored.row):
         columns.check_kinds(schema, lambda name: stored.table(name).column(0).to_pylist())

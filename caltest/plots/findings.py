@@ -182,12 +182,12 @@ class ComparisonDisplay(ResultDisplay):
         here = loss or "points, mean absolute error over tenths"
         here += ",\nof all rows; errors in groups are printed, not drawn" * (len(c.errors) > len(names))
         points = [Mark("points", "value", value, places, label="error")]
-        errors = in_lines(names, Mark("bars", "error", low, places, high, told), points, 0.0, here)
+        errors = in_lines(names, Mark("bars", "error", low, places, high, told), points, here)
         low, value, high = scale * np.array([getattr(c.gap(x, nearest), c.measure) for x in others]).T
         over = "" if c.n_clusters is None else f" over {counted(c.n_clusters, 'cluster')}"
         points = told_apart(value, places[1:], low > 0.0, labels=("not shown", "shown"))
         wide = Mark("bars", "error", low, places[1:], high, bars)
-        gaps = in_lines(names, wide, points, 0.0, f"{loss or 'points'}, paired interval{over}")
+        gaps = in_lines(names, wide, points, f"{loss or 'points'}, paired interval{over}")
         what = lettering(subject(View(c.probability, c.event, None, c.n_samples)), canvas.CLAUSE)
         further = f"Further off than {lettering(names[0], canvas.CLAUSE)}"
         return [(errors, "Loss" if loss else f"Off by: {what}"), (gaps, further)]

@@ -153,10 +153,8 @@ def _recalibrate(audit: Audit, facts: Facts) -> str:
         return f"{text}{_also(facts)}"
     by, low, high = (number(each, 3) for each in facts["hazards"])
     ends = f"{low} or more" if high == "∞" else f"{high} or less" if low == "0" else f"{low} to {high}"
-    return (
-        f"{text} As estimated, hazards multiplied by {by} ({ends}) match the number of events "
-        f"observed.{_also(facts)}"
-    )
+    match = f"hazards multiplied by {by} ({ends}) match the number of events observed"
+    return f"{text} As estimated, {match}.{_also(facts)}"
 
 
 def _tried(facts: Facts) -> str:
@@ -203,8 +201,7 @@ def _remedy(audit: Audit, facts: Facts) -> str:
         error = about_points(best.after_se, "point")
         brings += f" from {sizes.estimated(best.before)} to {after} (standard error {error})"
     alone = " the whole model" if facts["all"] else ""
-    if facts["group"]:
-        alone = f" for that {_noun(audit)} alone"
+    alone = f" for that {_noun(audit)} alone" if facts["group"] else alone
     do, tried = f"recalibrate{alone} on held-out rows by {name}{_by(best)}.", _tried(facts)
     if facts["name"] == "order":
         do = f"look at the order of the classes{alone}: columns seem to be exchanged."
@@ -212,11 +209,9 @@ def _remedy(audit: Audit, facts: Facts) -> str:
     way = "lowers" if best.gain >= 0.0 else "raises"
     chance = "" if facts["clear"] else ", which chance may explain"
     of, share = (100.0 / best.loss, "%") if unit().of_outcomes else (1.0, "")
-    lowers = (
-        f"{way} the {unit().loss}{' of all rows' * (view.group is not None)} by "
-        f"{figures(of * abs(best.gain), 2)}{share} "
-        f"(standard error {figures(of * best.gain_se, 1)}{share}){chance}"
-    )
+    loss = f"{unit().loss}{' of all rows' * (view.group is not None)}"
+    gain, error = figures(of * abs(best.gain), 2), figures(of * best.gain_se, 1)
+    lowers = f"{way} the {loss} by {gain}{share} (standard error {error}{share}){chance}"
     texts = [f"{do} {tried}, it takes {brings}, and {lowers}."]
     for other, error in facts["failing"].items():
         left = f"{sizes.estimated(error)}, beyond your limit of {words.limit(audit)}"

@@ -271,10 +271,8 @@ def unsettled(audit: Audit) -> list[str]:
     story, texts = audit.story, list[str]()
     by_place = _by_place(story)
     if lost := by_place["follow-up"]:
-        texts.append(
-            f"Rows were not followed long enough to show {_counted(lost, audit)} to be "
-            f"{inside(audit)}, and more rows would not show it."
-        )
+        shown_so = f"to show {_counted(lost, audit)} to be {inside(audit)}"
+        texts.append(f"Rows were not followed long enough {shown_so}, and more rows would not show it.")
     if few := [*by_place["few"], *by_place["ends"], *by_place["never"]]:
         first, *others = [each for each in few if isinstance(each, View)] or few
         name = words.begun(sizes.whole_name(first, audit))
@@ -322,11 +320,10 @@ def found(audit: Audit) -> list[str]:
     """Return the size, and where else, in sentences."""
     story, lead = audit.story, audit.story.subject
     texts = [f"In doubt: {premise}" for premise in story.premises]
-    texts += [
-        f"Column {shown_column(column)!r}: {rows:,} of {audit.n_samples:,} rows are in groups too "
-        f"small to check; merge its values, or lower {Argument('min_rows')}."
-        for column, rows in audit.unseen.items()
-    ]
+    for column, rows in audit.unseen.items():
+        small = f"{rows:,} of {audit.n_samples:,} rows are in groups too small to check"
+        do = f"merge its values, or lower {Argument('min_rows')}"
+        texts.append(f"Column {shown_column(column)!r}: {small}; {do}.")
     if story.verdict == "within":
         texts += [*_pointless(audit), *_shown_within(audit), *_halves(audit)]
     elif not story.found:
@@ -334,13 +331,11 @@ def found(audit: Audit) -> list[str]:
         if story.verdict == "not found" and told is not None and told.error is not None:
             view = audit.views[told.view]
             ways = "too high, or too low," if len(audit.sides) > 1 else "too low"
-            texts.append(
-                f"If {subject(view)} were {ways} by about {about_points(told.error)} "
-                f"throughout{where(view.group)}, an audit like this would find it 4 times in 5."
-            )
+            error = f"{ways} by about {about_points(told.error)} throughout{where(view.group)}"
+            would = "an audit like this would find it 4 times in 5"
+            texts.append(f"If {subject(view)} were {error}, {would}.")
     elif lead is not None:
-        texts += _of_lead(audit, lead)
-        texts += _elsewhere(audit, lead)
+        texts += [*_of_lead(audit, lead), *_elsewhere(audit, lead)]
     leads = "" if story.verdict == "within" else "order"
     lead_key = lead.of.key if lead is not None and lead.kind == leads else None
     more = {each.view.key: each for each in audit.found[::-1] if each.order}
@@ -389,9 +384,8 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
 
 def _sizes(view: View, audit: Audit, lead: Finding) -> str:
     """Return predicted and observed, the interval, and events."""
-    text = capital(sizes.means(view))
-    if audit.story.whole is not None:  # the headline has two
-        text = f"{capital(where(view.group).strip())}: {sizes.means(view)}"
+    whose = f"{where(view.group).strip()}: " if audit.story.whole else ""  # the headline has two
+    text = capital(f"{whose}{sizes.means(view)}")
     expected, seen = (rate * view.rows for rate in sizes.rates(view))
     rows = counted(view.rows, words.rows_called(audit))
     came, were = counted(round(expected), "event"), "was" if round(seen) == 1 else "were"
@@ -425,13 +419,10 @@ def _worst_part(view: View, part: Part) -> str:
     """Name the tenth or fifth that is much further off than the mean."""
     finest = [each for each in view.parts if each.of == part.of]
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
-    noun = sizes.PARTS[part.of]
-    if part.is_tied(view.rows):
-        rows = f"the {counted(part.rows, 'row')} {sizes.with_predictions(part)}"
-    elif name:
+    noun, tied = sizes.PARTS[part.of], part.is_tied(view.rows)
+    rows = f"the {counted(part.rows, 'row') if tied else noun} {sizes.with_predictions(part)}"
+    if name and not tied:
         rows = f"the {noun} of these rows with the {name} predictions"
-    else:
-        rows = f"the {noun} {sizes.with_predictions(part)}"
     seen = "predicted {}, observed {}".format(*percents(part.predicted, part.observed))
     return f"The error depends on the prediction: in {rows}, {seen}."
 
@@ -456,10 +447,8 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         if names:
             yield f"{text}: {'; '.join(names)}."
     if least := audit.at_least_by_features:  # where it is proved
-        yield (
-            "On average over half of the rows, predictions are off by at least "
-            f"{with_unit(outward_points(least, least)[0])} given the features ({sizes.sure(audit)})."
-        )
+        off = f"off by at least {with_unit(outward_points(least, least)[0])} given the features"
+        yield f"On average over half of the rows, predictions are {off} ({sizes.sure(audit)})."
     if isinstance(lead.of, View):
         yield from _beside(lead.of, audit)
 
@@ -502,20 +491,18 @@ def _shown_within(audit: Audit) -> Iterable[str]:
     every = f"The average errors of all rows{left} are" if several else "The average error is"
     larger = "If one were" if several else "If it were"
     about = "at most" if audit.exact_intervals or audit.functional else "about"
-    yield (
-        f"{every} shown to be {inside(audit)}. {larger} larger, we would wrongly say this in {about} "
-        f"{confidence_text(min(audit.alpha, 0.25))} of cases. {supposed(audit)}".rstrip()
-    )
+    share = confidence_text(min(audit.alpha, 0.25))
+    wrongly = f"{larger} larger, we would wrongly say this in {about} {share} of cases"
+    yield f"{every} shown to be {inside(audit)}. {wrongly}. {supposed(audit)}".rstrip()
     views = [each for each in audit.views if each.low is not None]
     only = audit.limit.only
     largest = max(views, key=lambda each: (only in (None, each.sign), abs(each.error)))
     of = f"the largest error, as estimated, is that of {sizes.whole_name(largest, audit)}: "
     yield capital(f"{of * several}{sizes.means(largest)}.")
     if audit.features:
-        yield (
-            f"{counted(audit.n_slices, 'slice')} by features {'were' if audit.n_slices > 1 else 'was'} "
-            "searched; one that nobody named could still be off by more."
-        )
+        were = "were" if audit.n_slices > 1 else "was"
+        slices = f"{counted(audit.n_slices, 'slice')} by features {were} searched"
+        yield f"{slices}; one that nobody named could still be off by more."
     hidden = [e for e in audit.story.marks.values() if e.part is not None and e.place != "within"]
     narrower = "Narrower slices have fewer rows and tell less"
     if hidden and only:
@@ -541,18 +528,16 @@ def _pointless(audit: Audit) -> Iterable[str]:
     """Say so of two classes, where a limit in points is larger than the rate of the event."""
     view = audit.views[0]
     if audit.n_classes == 2 and audit.story.mark(view).place == "pointless":
-        yield (
-            f"Your limit of {limit(audit)} is larger than the predicted rate "
-            f"({points(view.predicted or 0.0)}), so that predicting 0 would be within it, too."
-        )
+        rate = f"the predicted rate ({points(view.predicted or 0.0)})"
+        so = "so that predicting 0 would be within it, too"
+        yield f"Your limit of {limit(audit)} is larger than {rate}, {so}."
 
 
 def _halves(audit: Audit) -> Iterable[str]:
     """Name the halves of all rows, if both are proved wrong, in opposite directions."""
     if audit.story.halves:
         lower, upper = (
-            f"{about_points(abs(part.error), 'point')} {words.WRONG[part.sign]} "
-            f"({' to '.join(sizes.distances(part))})"
+            f"{sizes.estimated(part.error)} ({' to '.join(sizes.distances(part))})"
             for part in audit.story.halves
         )
         view = next(each for each in audit.views if each.group is None and each.parts)
@@ -582,14 +567,11 @@ def assumes(audit: Audit) -> str:
 
 #: What a check looks at, for its row of evidence.
 KINDS = {
-    "citl": "mean",
-    "ks": "cumulative difference",
+    **dict.fromkeys(("citl", "point_bias"), "mean"),
+    **dict.fromkeys(("ks", "point_cumulative"), "cumulative difference"),
+    **dict.fromkeys(("skce_uq", "point_kernel"), "kernel statistic"),
     "ecd": "log score",
-    "skce_uq": "kernel statistic",
-    "point_bias": "mean",
-    "point_cumulative": "cumulative difference",
     "point_slope": "slope",
-    "point_kernel": "kernel statistic",
     "scan": "any range of predictions",
     "feature_scan": "any slice by features",
     "feature_ridge": "kernel of features",
@@ -633,10 +615,8 @@ def finding(check: Check, audit: Audit) -> str:
         text = f"{sizes.means(view)}, {sizes.interval(view, audit)}"
     elif view.shape:
         text = words.TENDS[view.shape]
-    return (
-        f"{words.begun(words.view_name(view))} ({counted(view.rows, 'row')}): {text} "
-        f"({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
-    )
+    name = f"{words.begun(words.view_name(view))} ({counted(view.rows, 'row')})"
+    return f"{name}: {text} ({check.statistic!r}, adjusted p = {check.adjusted:.3g})."
 
 
 # ------------------------------------------------------------------ the page

@@ -85,11 +85,10 @@ def per_thousand(rate: float) -> str:
 
 def at_least(view: View) -> str:
     """Return by how much some predictions are wrong at least, in points; a dash: not computed."""
-    over, under = view.at_least_over, view.at_least_under
-    if over is None and under is None:
+    sides = {"too high": view.at_least_over, "too low": view.at_least_under}
+    if set(sides.values()) == {None}:
         return "–"
-    sides = [(over, "too high"), (under, "too low")]
-    texts = [f"{outward_points(bound, bound)[0]} {way}" for bound, way in sides if bound]
+    texts = [f"{outward_points(bound, bound)[0]} {way}" for way, bound in sides.items() if bound]
     return "; ".join(texts) or "not shown"
 
 
@@ -122,6 +121,11 @@ def usual(audit: Audit) -> list[tuple[str, str]]:
 def _kind(audit: Audit) -> str:
     sides = "one-sided " * (audit.limit.only is not None)
     return f"{sides}{'exact' if audit.exact_intervals else 'approximate'}"
+
+
+def _intervals(audit: Audit) -> str:
+    """Return what intervals that hold together are called."""
+    return f"{_kind(audit)} intervals, all correct together, {sizes.sure(audit)}"
 
 
 def _unit(audit: Audit) -> str:
@@ -188,7 +192,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
     """Return what the marks of a picture of parts are; ``fit``: an isotonic curve, or None."""
     one, several = _noun(parts)
     wrong = "; ◆ proved wrong, ○ not" if any(side(audit, each) for each in parts) else ""
-    bars = f"Bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}."
+    bars = f"Bars: {_intervals(audit)}."
     if kind == "errors":
         boxes = " Boxes: the half of the rows with lower, and with higher predictions." * bool(halves)
         limit = f" Dashed: your limit, {shaded(audit)}." if shaded(audit) else ""
@@ -212,10 +216,8 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
 
 def feature_note(audit: Audit) -> str:
     """Return what a picture along a feature shows."""
-    return (
-        f"Dots: {unit().seen} {unit().mean}; bars: intervals that allow for all {audit.n_slices:,} "
-        f"slices searched, {sizes.sure(audit)}. Dashed: predicted."
-    )
+    bars = f"intervals that allow for all {audit.n_slices:,} slices searched, {sizes.sure(audit)}"
+    return f"Dots: {unit().seen} {unit().mean}; bars: {bars}. Dashed: predicted."
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
@@ -228,13 +230,10 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
 
 def cumulative_note(audit: Audit) -> str:
     """Return how to read a cumulative difference."""
-    sure = confidence_text(audit.confidence)
-    of = "" if unit().of_outcomes else " events"
-    return (
-        f"Predicted less {unit().seen}{of}, added up from the lowest prediction to the highest. A "
-        f"rising line: predictions too high there. Shaded: chance alone ({sure} for all "
-        "checks together)."
-    )
+    seen = f"{unit().seen}{'' if unit().of_outcomes else ' events'}"
+    added = f"Predicted less {seen}, added up from the lowest prediction to the highest"
+    chance = f"chance alone ({confidence_text(audit.confidence)} for all checks together)"
+    return f"{added}. A rising line: predictions too high there. Shaded: {chance}."
 
 
 def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
@@ -301,10 +300,8 @@ def pit_note(audit: Audit, drawn: PitHistogram) -> str:
 
 def coverage_note(audit: Audit) -> str:
     """Return what stated against observed coverage shows."""
-    return (
-        f"Dots: what was stated, and how often it was observed. Bars: {_kind(audit)} intervals, all "
-        f"correct together, {sizes.sure(audit)}. Dashed: stated = observed."
-    )
+    dots = "Dots: what was stated, and how often it was observed"
+    return f"{dots}. Bars: {_intervals(audit)}. Dashed: stated = observed."
 
 
 def diagrams_note(audit: Audit, pictures: int) -> str | None:
@@ -332,11 +329,9 @@ def levels_note(audit: Audit, pictures: int = 1) -> str:
     if (chance := round(pictures * audit.alpha)) and pictures > 1:
         of = "leaves its band" if chance == 1 else "leave their bands"
         band += f": of {pictures:,} pictures of a calibrated model, about {many(chance)} {of}"
-    return (
-        f"For every level, such as 0.9: the level less the share of {seen}. Below zero: {below}. A "
-        "line that falls and then rises through zero: too narrow; the other way round: too wide. "
-        f"Shaded, for each picture alone: {band}."
-    )
+    level = f"For every level, such as 0.9: the level less the share of {seen}. Below zero: {below}"
+    line = "A line that falls and then rises through zero: too narrow; the other way round: too wide"
+    return f"{level}. {line}. Shaded, for each picture alone: {band}."
 
 
 def chance_note(audit: Audit) -> str:
@@ -383,10 +378,7 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return what the bars of a table of slices are."""
-    text = (
-        f"Thin bars: {_kind(audit)} intervals, all correct together, {sizes.sure(audit)}; thick: "
-        f"each alone, {sizes.own_sure(audit)}."
-    )
+    text = f"Thin bars: {_intervals(audit)}; thick: each alone, {sizes.own_sure(audit)}."
     inside = f"thick bar inside{vocabulary.only_with(audit)}"
     text += f" Beyond your limit: thin bar outside it; within: {inside}." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):

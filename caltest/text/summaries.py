@@ -330,13 +330,12 @@ def audit_plan(result: AuditPlan) -> str:
         return f"{lens}{group_name(view.group)} without {group_name(view.without)}"
 
     room = min(44, width() - 46)  # of a name
-    table = [f"  {'':{room}}  {'share':>6}  {'predicted':>9}  {'own rows':>10}  {'rows in all':>11}"]
+    layout = f"  {{:{room}}}  {{:>6}}  {{:>9}}  {{:>10}}  {{:>11}}"
+    table = [layout.format("", "share", "predicted", "own rows", "rows in all")]
     for view in result.views[:_PLANNED]:
         needed = [f"{each:,}" if each is not None else "no number" for each in (view.rows, view.n)]
-        table.append(
-            f"  {shortened(name(view), room):{room}}  {percent(view.share, 1):>6}  "
-            f"{percent(view.predicted, 1):>9}  {needed[0]:>10}  {needed[1]:>11}"
-        )
+        shares = percent(view.share, 1), percent(view.predicted, 1)
+        table.append(layout.format(shortened(name(view), room), *shares, *needed))
     if (more := len(result.views) - _PLANNED) > 0:
         table.append(f"  {more:,} more need no more rows than these.")
     groups = [each for view in result.views if view.group for each in view.group.conditions]
