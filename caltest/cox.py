@@ -218,11 +218,10 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
     if len(logits.certain):
         wrong = int(np.count_nonzero(labels[logits.certain] != logits.outcomes))
         were = "was" if wrong == 1 else "were"
-        found = f"{wrong} of them {were} wrong, which proves the model miscalibrated"
-        remarks.append(
-            f"{len(logits.certain)} of {len(labels)} rows were predicted with certainty and have no "
-            f"logit, so they are left out; {found if wrong else 'all of them were right'}."
-        )
+        proof = f"{wrong} of them {were} wrong, which proves the model miscalibrated"
+        some = f"{len(logits.certain)} of {len(labels)} rows were predicted with certainty"
+        found = f"{some} and have no logit, so they are left out"
+        remarks.append(f"{found}; {proof if wrong else 'all of them were right'}.")
     if separated and mixed:
         remarks.append("The logits separate the labels: ever steeper lines fit ever better.")
     elif separated:

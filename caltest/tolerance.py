@@ -170,10 +170,7 @@ def sided_answer(
 def claim(of: str, alternative: ToleranceAlternative, tolerance: float) -> str:
     """Return H0 in words, for the probability of an event."""
     direction = {"over": "too high", "under": "too low", "two-sided": "wrong"}[alternative]
-    if not tolerance:
-        wrong = direction
-    elif alternative == "two-sided":
-        wrong = f"wrong by more than {points(tolerance)}"
-    else:
-        wrong = f"more than {points(tolerance)} {direction}"
-    return f"no predicted probability that {of} is {wrong}"
+    if tolerance:
+        more = f"more than {points(tolerance)}"
+        direction = f"wrong by {more}" if alternative == "two-sided" else f"{more} {direction}"
+    return f"no predicted probability that {of} is {direction}"

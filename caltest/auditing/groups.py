@@ -181,10 +181,9 @@ def _ranges(
         if (said := (those & (text | other))[codes]).any():
             row, many = int(np.argmax(said)), int(said.sum())
             place = Row(row if counting is None else int(counting[row]))
-            notes.append(
-                f"Column {shown_column(column)!r} holds no number in {counted(many, 'row')} (the first "
-                f"is {quoted(cells[row])} in {place}); there the group is {name!r}."
-            )
+            one = f"the first is {quoted(cells[row])} in {place}"
+            found = f"Column {shown_column(column)!r} holds no number in {counted(many, 'row')} ({one})"
+            notes.append(f"{found}; there the group is {name!r}.")
     return Grouping(column, tuple(names), member, different, tuple(notes))
 
 
@@ -210,10 +209,9 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
         while not text and names[text] in texts:
             names[text] = f"({names[text]})"
     if len(names) > MOST_VALUES:
-        raise InputError(
-            f"column {quoted(column)} of groups has {len(names):,} different values, more than the "
-            f"{MOST_VALUES:,} that are possible; leave it out, or merge values."
-        )
+        many = f"column {quoted(column)} of groups has {len(names):,} different values"
+        do = "leave it out, or merge values"
+        raise InputError(f"{many}, more than the {MOST_VALUES:,} that are possible; {do}.")
 
     def place(text: str | None) -> tuple[int, float, str]:
         """Return where a value comes: numbers in their order, then text, then what is missing."""

@@ -175,10 +175,9 @@ class Options:
         if correction != WESTFALL_YOUNG:
             check_correction(correction, WESTFALL_YOUNG)
         elif tolerance is not None:
-            raise InputError(
-                "with a tolerance every p-value has draws of its own, which 'westfall_young' cannot "
-                f"adjust jointly; give {Argument('correction', 'holm')}, or leave it out."
-            )
+            why = "every p-value has draws of its own, which 'westfall_young' cannot adjust jointly"
+            do = f"give {Argument('correction', 'holm')}, or leave it out"
+            raise InputError(f"with a tolerance {why}; {do}.")
         usual = isinstance(lenses, tuple) and lenses == LENSES
         covered, limit = isinstance(law, Covered), others.get("materiality")
         high = isinstance(limit, Mapping) and limit.get("too_high") is not None

@@ -522,11 +522,9 @@ def _check_times(whole: Rows, options: Options) -> None:
         )
     for each in (each for name in until for each in options.statistics[name] or ()):
         if not isinstance(law, each.laws):
-            raise InputError(
-                f"the statistic {each.name!r} is not of censored times; at a horizon events less "
-                "expected ones are looked at: leave it out, or give some for 'distribution', such as "
-                "'pit_ad'."
-            )
+            why = "at a horizon events less expected ones are looked at"
+            do = "leave it out, or give some for 'distribution', such as 'pit_ad'"
+            raise InputError(f"the statistic {each.name!r} is not of censored times; {why}: {do}.")
     if law.horizon is not None and not (whole.are_alike and whole.clusters is None):
         found = "of rows that count differently or come in clusters the risk at one time is not enough"
         raise InputError(f"{found}; give whole curves.")

@@ -220,10 +220,8 @@ def sbc(
         order = in_order_of([*map(str, names)], called, "their table", "names holds")
         truth, drawn = truth[..., order] if known else truth, drawn[..., order]
     if truth.ndim != 2 or drawn.shape[1:] != truth.shape or len(names) != truth.shape[1]:
-        raise InputError(
-            f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)} "
-            "names; give (N, D) parameters, (L, N, D) draws, and D names."
-        )
+        shapes = f"parameters has shape {truth.shape}, draws {drawn.shape}, and there are {len(names)}"
+        raise InputError(f"{shapes} names; give (N, D) parameters, (L, N, D) draws, and D names.")
     every = [str(name) for name in (*names, *(quantities or {}))]
     if twice := next((name for name in every if every.count(name) > 1), None):
         named_twice = f"{quoted(twice)} is the name of two parameters or quantities"
@@ -268,10 +266,8 @@ def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
     columns = {str(name): given[name] for name in labels}
     several = (each for each in (given, *columns.values()) if is_xarray(each) and len(each.dims) > 1)
     if (odd := next(several, None)) is not None:
-        raise InputError(
-            f"{what} has the dimensions {', '.join(map(quoted, odd.dims))}; give .values, along "
-            "(draws, simulations, parameters), or (simulations, parameters)."
-        )
+        do = "give .values, along (draws, simulations, parameters), or (simulations, parameters)"
+        raise InputError(f"{what} has the dimensions {', '.join(map(quoted, odd.dims))}; {do}.")
     if labels or isinstance(given, Mapping):
         if len(columns) < len(labels):
             raise InputError(f"{what} has two columns of one name; give each a name of its own.")
@@ -294,13 +290,12 @@ def _quantity(
         pair = [quantity({each: entries[each][k] for each in named}) for k in (0, 1)]
     else:
         pair = list(quantity) if isinstance(quantity, tuple | list) else []
-    check_rows({"parameters": parameters, f"quantity {quoted(name)}": (*pair[:1],)})
-    both = [finite_table(f"the quantity {quoted(name)}", each) for each in pair]
-    if [each.shape for each in both] != [truth.shape[:1], drawn.shape[:2]]:
-        raise InputError(
-            f"the quantity {quoted(name)} has shapes {[x.shape for x in both]}; "
-            f"give {truth.shape[:1]} numbers at the parameters and {drawn.shape[:2]} at their draws."
-        )
+    what = f"quantity {quoted(name)}"
+    check_rows({"parameters": parameters, what: (*pair[:1],)})
+    both = [finite_table(f"the {what}", each) for each in pair]
+    if (shapes := [each.shape for each in both]) != [truth.shape[:1], drawn.shape[:2]]:
+        do = f"give {truth.shape[:1]} numbers at the parameters and {drawn.shape[:2]} at their draws"
+        raise InputError(f"the {what} has shapes {shapes}; {do}.")
     return both[0], both[1]
 
 

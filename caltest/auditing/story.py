@@ -539,21 +539,11 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     alike = [each for each in audit.remedies if each.in_group == best.in_group]
     place = alike.index(best)
     failing = [each for each in alike[:place] if each.clear and each.excess and not best.excess]
-    yield Step(
-        "remedy",
-        {
-            "name": best.name,
-            "group": best.in_group,
-            "all": group and not best.in_group,
-            "first": first,
-            "rows": rows,
-            "tenths": best.off_before > _STRIKING * abs(best.before),
-            "about 0": not best.leaves and not (best.excess and audit.limit.exceeded(1.0, best.after)),
-            "clear": best.clear,
-            "failing": {each.name: each.after for each in failing[:1]},
-            "stays": _stays(audit, story, best),
-        },
-    )
+    facts = {"name": best.name, "group": best.in_group, "all": group and not best.in_group}
+    facts |= {"first": first, "rows": rows, "tenths": best.off_before > _STRIKING * abs(best.before)}
+    facts["about 0"] = not best.leaves and not (best.excess and audit.limit.exceeded(1.0, best.after))
+    facts |= {"clear": best.clear, "failing": {each.name: each.after for each in failing[:1]}}
+    yield Step("remedy", facts | {"stays": _stays(audit, story, best)})
 
 
 def _hazards(count: Count) -> tuple[float, float, float]:
@@ -563,11 +553,5 @@ def _hazards(count: Count) -> tuple[float, float, float]:
 
 def _stays(audit: Audit, story: Story, best: Remedy) -> list[tuple[Finding, float]]:
     """Return what stays beyond the limit after a remedy, as it is estimated, the largest first."""
-    if not audit.limit:
-        return []
-    found = [
-        (story.marks[key], error)
-        for key, predicted, error in best.left
-        if audit.limit.exceeded(predicted, error)
-    ]
-    return sorted(found, key=lambda each: -abs(each[1]))
+    beyond = (each for each in best.left if audit.limit.exceeded(*each[1:]))
+    return sorted(((story.marks[key], error) for key, _, error in beyond), key=lambda x: -abs(x[1]))

@@ -479,9 +479,8 @@ class _Numbers:
         """Return absolute errors, errors and scores less another's, (3, n), and variances by laws."""
         pair = (self, other)
         one, two = (x._terms(x.seen[None], x.outcomes[None])[:, 0] for x in pair)
-        if any(
-            isinstance(x._law, Quantiles | Point) for x in pair
-        ):  # no numbers can be drawn from these
+        # No numbers can be drawn from these.
+        if any(isinstance(x._law, Quantiles | Point) for x in pair):
             return one - two, np.zeros((1, *one.shape))
         variances = []
         draws = int(np.clip(_NUMBERS // len(self.seen), 2, _DRAWS))

@@ -282,10 +282,9 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
             raise InputError(f"{reference} has {known.n_samples} rows, {name} {own.n_samples}; {do}.")
         return other
     if known.probs.shape != own.probs.shape:
-        raise InputError(
-            f"{reference} has {known.n_samples} rows of {known.n_classes} classes, {name} "
-            f"{own.n_samples} of {own.n_classes}; give the same rows and classes."
-        )
+        its = f"{own.n_samples} of {own.n_classes}; give the same rows and classes"
+        have = f"{reference} has {known.n_samples} rows of {known.n_classes} classes"
+        raise InputError(f"{have}, {name} {its}.")
     if known.classes is None or own.classes is None:
         return other
     order = in_order_of(known.classes, own.classes, name, f"those of {reference} are called")

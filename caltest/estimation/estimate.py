@@ -360,10 +360,8 @@ def estimate_squared_error(
         why = "The kernel density was left out: its cost grows as the square of the rows"
         notes.append(f"{why}; name it in functions to have it.")
     if len(first.values) > 1 and first.best in (0, len(first.values) - 1):
-        notes.append(
-            f"The best {first.tuned} of {first.label}, {first.value:.4g}, is at the end of the values "
-            "tried: one beyond may be better still."
-        )
+        best = f"The best {first.tuned} of {first.label}, {first.value:.4g}"
+        notes.append(f"{best}, is at the end of the values tried: one beyond may be better still.")
     zeros = np.array([PlugIn(np.zeros_like(r)).risk(r) for r in map(parts.residuals, parts.folds)])
     notes += [note for _, own in made[::n_folds] for note in own]
     others = n, m, n - len(tested), len(tested), n_folds, seed, tuple(dict.fromkeys(notes))
@@ -396,10 +394,8 @@ def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[
             made = kind(regularization_scaling=scaling) if issubclass(kind, known.Ridge) else kind()
             found.append(Candidate(made.name, made, made.search_space(m)))
         else:
-            raise InputError(
-                f"functions holds {quoted(each)}; give names ({', '.join(known.FUNCTIONS)}), or "
-                "objects of caltest.estimation, such as TwoStepKernelRidge(0.1)."
-            )
+            do = f"give names ({', '.join(known.FUNCTIONS)}), or objects of caltest.estimation"
+            raise InputError(f"functions holds {quoted(each)}; {do}, such as TwoStepKernelRidge(0.1).")
     labels = [each.label for each in found]
     for place, (label, function, values) in enumerate(found):
         if labels.count(label) > 1 and len(values) == 1:  # options in full tell objects apart
@@ -455,11 +451,9 @@ class Parts:
             risk = validation.risk(self.residuals(self.folds[fold]))
             found[:, number] = risk, final.mean(), spread / np.sqrt(len(self.tested))
             if np.isnan(found[:, number]).any():
-                raise InputError(
-                    f"{candidate.label} is not a number for some predictions, with "
-                    f"{candidate.function.tuned} {quoted(candidate.values[number])}; correct it, or "
-                    "leave the value out."
-                )
+                tuned = f"{candidate.function.tuned} {quoted(candidate.values[number])}"
+                odd = f"{candidate.label} is not a number for some predictions, with {tuned}"
+                raise InputError(f"{odd}; correct it, or leave the value out.")
         return found, validation.notes
 
     def held_out(self, chosen: Candidate, best: int) -> HeldOut:

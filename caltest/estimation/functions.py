@@ -451,10 +451,8 @@ class Spectrum:
         """Say so where the kernel matrix was replaced by a part of it."""
         if self.missing < _WORTH_A_NOTE:
             return ()
-        return (
-            f"Of the kernel matrix of {len(self.features)} rows, {len(self.values)} features were "
-            f"kept; they leave out {self.missing:.2g} of its trace.",
-        )
+        kept = f"{len(self.values)} features were kept; they leave out {self.missing:.2g} of its trace"
+        return (f"Of the kernel matrix of {len(self.features)} rows, {kept}.",)
 
     def at(self, probs: Array) -> Array:
         """Return the features of predictions, (e, r)."""

@@ -217,10 +217,8 @@ def checked(rule: float | str) -> float | str:
         choose("bandwidth rule", rule, RULES)
         return rule
     if (number := as_float(rule)) is None or not SMALLEST <= number < math.inf:
-        raise InputError(
-            f"The bandwidth is {quoted(rule)}; give a positive number, at least {SMALLEST:g}, or the "
-            f"name of a rule ({', '.join(map(repr, RULES))})."
-        )
+        do = f"give a positive number, at least {SMALLEST:g}, or the name of a rule"
+        raise InputError(f"The bandwidth is {quoted(rule)}; {do} ({', '.join(map(repr, RULES))}).")
     return number
 
 
@@ -276,10 +274,8 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
     if (mean := pairs.mean(positive=True)) == 0.0:
         note = "All predictions are equal, so the bandwidth does not matter and is set to 1."
         return Bandwidth(1.0, rule, (note,))
-    note = (
-        f"The {rule.partition('_')[0]} distance of the predictions is 0, so the bandwidth is the mean "
-        "of their positive distances."
-    )
+    found = f"The {rule.partition('_')[0]} distance of the predictions is 0"
+    note = f"{found}, so the bandwidth is the mean of their positive distances."
     return Bandwidth(mean, rule, (note,))
 
 

@@ -267,11 +267,9 @@ class _WithBandwidth(Kernel):
         object.__setattr__(self, "bandwidth", checked(self.bandwidth))
         # A function of the distance that is a mixture of Gaussians needs squares of negative type.
         if not choose("distance", self.distance, DISTANCES).hilbertian and self._only_hilbertian:
-            raise InputError(
-                f"{quoted(self, 200)} is not positive semi-definite, since the total variation "
-                "distance is not Euclidean; use distance='euclidean' or 'hellinger', or the kernel "
-                "Exponential."
-            )
+            why = "since the total variation distance is not Euclidean"
+            do = "use distance='euclidean' or 'hellinger', or the kernel Exponential"
+            raise InputError(f"{quoted(self, 200)} is not positive semi-definite, {why}; {do}.")
 
     @property
     def _metric(self) -> Distance:
@@ -590,16 +588,12 @@ def _psd_matrix(matrix: ArrayLike, part: int) -> Array:
     if a.ndim != 2 or a.shape[0] != a.shape[1] or not a.size or not np.all(np.isfinite(a)):
         raise InputError(f"{where} has shape {a.shape}; give a finite m×m matrix for m classes.")
     if (asymmetry := np.abs(a - a.T).max()) > 1e-10 * np.abs(a).max():
-        raise InputError(
-            f"{where} is not symmetric (entries differ from their mirror images by up to "
-            f"{asymmetry:.3g}); use (A + A.T) / 2."
-        )
+        found = f"entries differ from their mirror images by up to {asymmetry:.3g}"
+        raise InputError(f"{where} is not symmetric ({found}); use (A + A.T) / 2.")
     a = (a + a.T) / 2 + 0.0  # no negative zeros: equal matrices have equal bytes
     if (eigenvalues := np.linalg.eigvalsh(a))[0] < -1e-10 * np.abs(eigenvalues).max():
-        raise InputError(
-            f"{where} is not positive semi-definite (its smallest eigenvalue is "
-            f"{eigenvalues[0]:.3g}); a kernel needs eigenvalues of at least 0."
-        )
+        found = f"not positive semi-definite (its smallest eigenvalue is {eigenvalues[0]:.3g})"
+        raise InputError(f"{where} is {found}; a kernel needs eigenvalues of at least 0.")
     a.flags.writeable = False
     return a
 

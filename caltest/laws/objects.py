@@ -309,10 +309,9 @@ def _of_block(ask: Callable[[Array], Any], values: Array) -> Array:
 
 
 def _refused(what: str) -> InputError:
-    return InputError(
-        f"{what}; give a distribution of a number or a vector, such as scipy.stats.norm(loc, scale) "
-        "with parameters of shape (n,), or a list of n; methods take blocks of outcomes."
-    )
+    such = "such as scipy.stats.norm(loc, scale) with parameters of shape (n,), or a list of n"
+    do = f"give a distribution of a number or a vector, {such}; methods take blocks of outcomes"
+    return InputError(f"{what}; {do}.")
 
 
 def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
@@ -398,11 +397,9 @@ def _of_dimensions(given: Any) -> Members | None:
         return None
     others = [name for name in given.dims if name not in own]
     if len(others) not in (1, 2):
-        raise InputError(
-            f"the predictions have the dimensions {', '.join(map(quoted, given.dims))}; besides that "
-            "of members leave one of rows, and one of entries that belong together if there are some, "
-            "as .stack(row=[…]) does."
-        )
+        found = f"the predictions have the dimensions {', '.join(map(quoted, given.dims))}"
+        do = "leave one of rows, and one of entries that belong together if there are some"
+        raise InputError(f"{found}; besides that of members {do}, as .stack(row=[…]) does.")
     if others[1:]:
         others = [*rows_first(given.isel(dict.fromkeys(own, 0)), "the forecast").dims]
     array = given.transpose(*others, *own)

@@ -173,10 +173,9 @@ class Quantiles(Shaped):
         """Return which of the levels this is; raise unless it is stated."""
         place = int(np.abs(self.levels - level).argmin())
         if abs(self.levels[place] - level) > _SAME:
-            raise InputError(
-                f"the forecasts state no quantile at the level {level:g}, and nothing between "
-                f"quantiles is assumed; the nearest stated level is {self.levels[place]:g}."
-            )
+            found = f"no quantile at the level {level:g}, and nothing between quantiles is assumed"
+            nearest = f"the nearest stated level is {self.levels[place]:g}"
+            raise InputError(f"the forecasts state {found}; {nearest}.")
         return place
 
     def quantile(self, levels: Array) -> Array:

@@ -151,11 +151,11 @@ class Monitor:
         self._periods: list[dict[str, Any]] = []
         self._batches: list[str] = []
         self._clusters: list[str] = []
-        self._set_aside = 0
         self._ids: list[str] = []
         self._queue: list[Waiting] = []
         self._column: str | None = None
         self._alarm_date: str | None = None
+        self._set_aside = 0
         self._revision: str | None = None
 
     def __repr__(self) -> str:
@@ -375,10 +375,9 @@ class Monitor:
         for what, was in self._shape.items():
             if (own := shape[what]) != was:
                 now, then = (listed(x) if isinstance(x, list) else quoted(str(x)) for x in (own, was))
-                raise InputError(
-                    f"{_ALIKE.get(what, what)}: this batch has {now}, and earlier ones had {then}; "
-                    "give the same, in the same order, or begin a new state."
-                )
+                found = f"this batch has {now}, and earlier ones had {then}"
+                do = "give the same, in the same order, or begin a new state"
+                raise InputError(f"{_ALIKE.get(what, what)}: {found}; {do}.")
         return given, shape
 
     def _members(self, texts: Mapping[str, Sequence[str]], kept: Any) -> tuple[Any, list[list[str]]]:
@@ -504,10 +503,8 @@ class Monitor:
             If it was another before.
         """
         if self._column not in (None, name):
-            raise InputError(
-                f"predictions are from column {quoted(name)}, and earlier ones from "
-                f"{quoted(self._column)}; give the same, or begin a new state."
-            )
+            earlier = f"earlier ones from {quoted(self._column)}; give the same, or begin a new state"
+            raise InputError(f"predictions are from column {quoted(name)}, and {earlier}.")
         self._column = name
 
     @arguments()
@@ -533,7 +530,8 @@ class Monitor:
         ...     caltest.Monitor.load(f"{folder}/state.json").options["alpha"]
         0.01
         """
-        kept, file = {name: getattr(self, name) for name in _SAVED}, io.BytesIO()
+        apart, file = ("options", "_books", "_revision"), io.BytesIO()
+        kept = {name: value for name, value in vars(self).items() if name not in apart}
         np.savez(file, **self._books)  # type: ignore[arg-type]
         kept["_books"] = base64.b64encode(file.getvalue()).decode()  # without rounding
         self._revision = state.save(Path(path), self.options, kept, self._revision)
@@ -569,11 +567,3 @@ class Monitor:
         with np.load(io.BytesIO(base64.b64decode(kept["_books"]))) as books:
             made._books, made._revision = dict(books), whole["fingerprint"]
         return made
-
-
-# ------------------------------------------------------------------ parts of it
-
-_SAVED = (
-    "_shape", "_processes", "_periods", "_batches", "_clusters", "_ids", "_queue", "_column",
-    "_alarm_date", "_set_aside",
-)  # fmt: skip

@@ -505,10 +505,9 @@ def save(path: Path, options: Named, state: Named, known: str | None) -> str:
     body = {"schema": _SCHEMA, "options": options, "state": state}
     whole = {"caltest monitor": __version__, "fingerprint": _fingerprint(body), **body}
     if path.exists() and load(path)["fingerprint"] != known:
-        raise InputError(
-            f"{path} is there already, or was changed by someone else since this state was loaded or "
-            "saved; load it, and take the batch in again, or give another file."
-        )
+        found = "is there already, or was changed by someone else since this state was loaded or saved"
+        do = "load it, and take the batch in again, or give another file"
+        raise InputError(f"{path} {found}; {do}.")
     write_whole({path: json.dumps(whole, indent=1, allow_nan=False) + "\n"})
     return str(whole["fingerprint"])
 
@@ -525,13 +524,10 @@ def load(path: Path) -> Any:
     intact = attempt(lambda: _fingerprint({x: found[x] for x in _PARTS}) == found["fingerprint"])
     intact = intact and "caltest monitor" in found
     if intact and found["schema"] != _SCHEMA:
-        raise InputError(
-            f"{path} is a state of version {found['schema']}, and this caltest reads {_SCHEMA}; begin "
-            f"a new state, or go on with caltest {found['caltest monitor']}, which wrote it."
-        )
+        this = f"a state of version {found['schema']}, and this caltest reads {_SCHEMA}"
+        do = f"begin a new state, or go on with caltest {found['caltest monitor']}, which wrote it"
+        raise InputError(f"{path} is {this}; {do}.")
     if not intact:
-        raise InputError(
-            f"{path} is no state of a monitor, or was cut or changed; restore a copy of it, or begin "
-            "a new state."
-        )
+        do = "restore a copy of it, or begin a new state"
+        raise InputError(f"{path} is no state of a monitor, or was cut or changed; {do}.")
     return found

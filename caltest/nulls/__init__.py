@@ -72,7 +72,6 @@ def check_alternative(measure: Statistic, null: Null, alternative: object, law: 
     for side in possible:
         if alternative in (side, None):
             return side
-    raise InputError(
-        f"the alternative {quoted(alternative)} is not one that {measure.name!r} with the null "
-        f"{null.name!r} can answer; possible: {', '.join(possible) or 'none'}."
-    )
+    pair = f"{measure.name!r} with the null {null.name!r}"
+    found = f"the alternative {quoted(alternative)} is not one that {pair} can answer"
+    raise InputError(f"{found}; possible: {', '.join(possible) or 'none'}.")

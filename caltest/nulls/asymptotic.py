@@ -83,10 +83,9 @@ class NormalApproximation(Null):
         if isinstance(form, base.HasTerms):
             terms = form.terms(question.labels)
             if len(terms) <= self.ddof:
-                raise InputError(
-                    f"the normal null estimates a standard deviation and has {len(terms)} pair(s) of "
-                    f"rows; give more rows, or use {Argument('null', 'monte_carlo')}."
-                )
+                found = f"estimates a standard deviation and has {len(terms)} pair(s) of rows"
+                do = f"give more rows, or use {Argument('null', 'monte_carlo')}"
+                raise InputError(f"the normal null {found}; {do}.")
             deviation = float(np.std(terms, ddof=self.ddof))
             if deviation <= max(1e-12 * float(np.max(np.abs(terms))), margin):
                 note = "The terms do not vary, so their standard deviation says nothing; p is set to 1."
@@ -220,10 +219,9 @@ class Brownian(Null):
         limit = form.brownian_limit
         if limit.scale == 0.0:  # every label is certain
             return from_sides(float(observed <= 0.0), 1.0, question)
-        note = (
-            f"The statistic depends on some {limit.surprises:.2g} unlikely labels, too few for a "
-            f"Brownian path: p is unreliable; use {Argument('null', 'monte_carlo')}."
-        )
+        few = f"The statistic depends on some {limit.surprises:.2g} unlikely labels"
+        do = f"p is unreliable; use {Argument('null', 'monte_carlo')}"
+        note = f"{few}, too few for a Brownian path: {do}."
         notes = (note,) if limit.surprises < _SURPRISES else ()
         return from_sides(*tails(limit.functional, observed / limit.scale), question, notes)
 
@@ -453,10 +451,8 @@ class Consistency(Null):
     def answer(self, question: Question) -> Answer:
         """Return the resampling p-value."""
         if not isinstance(question.rows.law, Classes):
-            raise InputError(
-                f"the null 'consistency' draws rows of classes, and these are "
-                f"{question.rows.law.about}; use {Argument('null', 'monte_carlo')}."
-            )
+            found = f"draws rows of classes, and these are {question.rows.law.about}"
+            raise InputError(f"the null 'consistency' {found}; use {Argument('null', 'monte_carlo')}.")
         sampler = question.rows.sampler(question.seed)
         resample = partial(_resample, question.statistic, question.rows, sampler)
         tasks = [(b.start, b.stop) for b in blocks(question.n_resamples, _BATCH)]

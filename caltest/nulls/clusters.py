@@ -357,10 +357,9 @@ class ComonotoneLabels(_OfSums):
     def _guaranteed(self, question: Question) -> Answer:
         form, codes = question.form, question.clusters
         if not isinstance(form, LinearSum):
-            raise InputError(
-                f"{Argument('guaranteed', True)} is for sums over rows of classes, and "
-                f"{question.statistic.name!r} is none; leave it out, or take 'citl', 'brier' or 'ecd'."
-            )
+            found = f"is for sums over rows of classes, and {question.statistic.name!r} is none"
+            do = "leave it out, or take 'citl', 'brier' or 'ecd'"
+            raise InputError(f"{Argument('guaranteed', True)} {found}; {do}.")
         scores = form.row_scores
         atoms = Atoms.of(scores, form.probs, codes, int(codes.max()) + 1)
         entries = scores[np.arange(len(scores)), question.labels]
@@ -432,8 +431,6 @@ class OnePerCluster(Null):
             answer = MonteCarlo().answer(trial.question(*asked, completions=anew))
             found.append((answer.pvalue, cast("float", answer.statistic)))
         mean, statistic = np.mean(found, axis=0).tolist()
-        note = (
-            f"One row of each of {len(sizes)} clusters was looked at, {self.choices} times, and the "
-            "p-value is twice the mean of as many exact ones."
-        )
+        seen = f"One row of each of {len(sizes)} clusters was looked at, {self.choices} times"
+        note = f"{seen}, and the p-value is twice the mean of as many exact ones."
         return Answer(min(1.0, 2.0 * mean), statistic, notes=(*answer.notes, note))

@@ -221,10 +221,8 @@ class ConditionalMoments(Null):
         moments = form.moments(question.workers)
         if _few_squares(form, moments, question.workers):
             return _exact_instead(question)
-        note = (
-            f"The skewness {moments.skewness:.3g} of the null distribution is known to "
-            f"± {moments.skewness_error:.2g} only; the exact null has no such error."
-        )
+        known = f"known to ± {moments.skewness_error:.2g} only; the exact null has no such error"
+        note = f"The skewness {moments.skewness:.3g} of the null distribution is {known}."
         notes = (note,) if moments.skewness_error > _WORTH_A_NOTE else ()
         # Rounding counts for the null, on either side.
         greater = pearson3_tail(moments, question.observed - form.resolution)

@@ -126,10 +126,8 @@ def beside_events(question: Question, answer: Answer) -> Answer:
         value, p = float(own.statistic or 0.0), own.pvalue
         name = f"{measure.name} of {measure.cause}" if measure.cause else measure.name
         parts.append(ComponentAnswer(name, value, p, min(1.0, 4.0 * len(causes) * p)))
-    note = (
-        "Events less expected ones have half of the level, by random signs of rows, which is about "
-        "right; the parts of completed times have the other half."
-    )
+    half = "Events less expected ones have half of the level, by random signs of rows"
+    note = f"{half}, which is about right; the parts of completed times have the other half."
     p = min(1.0, 2.0 * answer.pvalue, *(each.adjusted for each in parts))
     both = replace(answer, pvalue_interval=None, exceedances=None, guarantee="asymptotic")
     return replace(both, pvalue=p, parts=tuple(parts), notes=(*answer.notes, note))

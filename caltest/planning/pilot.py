@@ -245,10 +245,9 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
     sums, least = read.sum(axis=1), read.min(axis=1)
     if not (right := (least >= 0.0) & (np.abs(sums - 1.0) <= 1e-6)).all():
         row = int(right.argmin())
-        raise InputError(
-            f"row {row} of truth (counting from 0) does not hold probabilities: it sums to "
-            f"{sums[row]:.6g}, with an entry of {least[row]:.3g}; give entries from 0 on that sum to 1."
-        )
+        wrong = f"row {row} of truth (counting from 0) does not hold probabilities"
+        found = f"it sums to {sums[row]:.6g}, with an entry of {least[row]:.3g}"
+        raise InputError(f"{wrong}: {found}; give entries from 0 on that sum to 1.")
     name = getattr(truth, "__name__", None)
     return read / sums[:, None], f"the truth is as given{f' by {name}' if name else ''}"
 
@@ -262,10 +261,8 @@ def find_model(model: object, n: int, seed: int) -> Model:
         return pilot(model)
     if not callable(model) or isinstance(model, type):
         what = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
-        raise InputError(
-            f"the model is {what}; give caltest.planning.pilot of predictions, or a function "
-            "such as caltest.simulation.tempered."
-        )
+        do = "give caltest.planning.pilot of predictions, or a function"
+        raise InputError(f"the model is {what}; {do} such as caltest.simulation.tempered.")
     try:
         inspect.signature(model).bind(100, rng=None)
     except TypeError as error:
@@ -330,13 +327,10 @@ def _check_repeatable(model: Model, n: int, seed: int) -> None:
     before = f"{rng.bit_generator.state} {rng.bit_generator.seed_seq}"
     first = drawn(rng)
     if not all(map(np.array_equal, first, drawn(same))):
-        raise InputError(
-            f"the model {described(model)} drew other data the second time from the same rng, so that "
-            "no result could be repeated; draw from rng alone, not from numpy.random."
-        )
+        found = "drew other data the second time from the same rng, so that no result could be repeated"
+        do = "draw from rng alone, not from numpy.random"
+        raise InputError(f"the model {described(model)} {found}; {do}.")
     after = f"{rng.bit_generator.state} {rng.bit_generator.seed_seq}"
     if before == after and all(map(np.array_equal, first, drawn(other))):
-        raise InputError(
-            f"the model {described(model)} draws the same data from every rng, so that there is one "
-            "data set only; draw from rng."
-        )
+        found = "draws the same data from every rng, so that there is one data set only"
+        raise InputError(f"the model {described(model)} {found}; draw from rng.")
