@@ -7,7 +7,7 @@ from support import dirichlet
 import caltest
 from caltest.data import Rows
 from caltest.forms.sums import EventColumns, OfOneClass, of_events
-from caltest.statistics import ECD, Brier, KolmogorovSmirnov, Kuiper
+from caltest.statistics import ECD, Brier, CalibrationInTheLarge, KolmogorovSmirnov, Kuiper
 
 N, M = 2500, 12
 
@@ -25,9 +25,9 @@ def pair(probs, column):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statistic", [KolmogorovSmirnov(), Kuiper(), ECD(), Brier()])
+@pytest.mark.parametrize("statistic", [KolmogorovSmirnov, Kuiper, ECD, Brier, CalibrationInTheLarge])
 def test_the_same_number(probs, statistic):
-    rng = np.random.default_rng(1)
+    rng, statistic = np.random.default_rng(1), statistic()
     form = statistic.given(pair(probs, 3))
     fast = of_events(form, 0.1)
     labels = (rng.random((20, N)) < np.linspace(0.0, 1.0, 20)[:, None]).astype(np.uint8)
@@ -35,7 +35,8 @@ def test_the_same_number(probs, statistic):
     if statistic.name in ("ks", "kuiper"):
         assert found.tolist() == form.of_labels(labels).tolist()
     else:
-        assert np.abs(found - form.of_labels(labels)).max() <= form.resolution
+        expected = form.of_labels(labels)
+        assert (np.abs(found - expected) <= form.resolution * np.maximum(1.0, np.abs(expected))).all()
 
 
 def test_where_it_is_no_gain_or_not_possible(probs):

@@ -11,7 +11,7 @@ from support import binomial_limits, some_fast
 
 import caltest
 from caltest import InputError, auditing
-from caltest.auditing.sizes import Family, binned_error, cut, error_of_mean
+from caltest.auditing.sizes import Design, Family, binned_error, cut, error_of_mean
 from caltest.bounds.intervals import mean_bounds
 from caltest.pvalues import evidence_of_draws, reaching
 from caltest.text import sizes
@@ -164,6 +164,18 @@ def test_parts_hold_all_rows_and_ties_stay_together():
 )
 def test_few_rows_have_fewer_parts(n, whole, kinds):
     assert [of for of, _ in cut(np.linspace(0.0, 1.0, n), whole).ends] == kinds
+
+
+@pytest.mark.parametrize("values", [7, 10**9])
+def test_intervals_of_parts_at_once_are_those_of_each(values):
+    rng = np.random.default_rng(0)
+    p, y = rng.integers(0, values, 300) / values, rng.integers(0, 2, 300)
+    where, design = cut(p, True), Design(np.ones(300))
+    for _, cuts in where.ends:
+        starts = np.append(0, cuts[:-1])
+        found = design.of_parts(p[where.order], y[where.order], where.order, starts, 0.01)
+        parts = np.split(where.order, starts[1:])
+        assert np.allclose(found, [design.at(r).interval(p[r], y[r], 0.01) for r in parts], 0, 1e-14)
 
 
 def test_equal_predictions_have_no_parts():

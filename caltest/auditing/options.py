@@ -293,10 +293,10 @@ def call_of(
         some = f"[{list(own)!r}]" if isinstance(native, nw.DataFrame) else ""
         parts += [f"{name}={name}{some}"] if native is not None else []
     parts += [f"{name}={name}" for name in of_rows]
-    for name, option in signature(function).parameters.items():
-        if name in (*_APART, *of_rows):  # millions of numbers, perhaps
-            continue
-        value = given[name]
+    # Without what has an entry per row, which would take long to write.
+    options = signature(function).parameters.values()
+    for option in (each for each in options if each.name not in (*_APART, *of_rows)):
+        value = given[option.name]
         if written(tuple(value) if isinstance(value, list) else value) != written(option.default):
-            parts.append(f"{name}={written(value)}")
+            parts.append(f"{option.name}={written(value)}")
     return f"caltest.{function.__name__}({', '.join([*parts, f'rng={seed}'])})"
