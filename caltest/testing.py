@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -369,7 +369,7 @@ class _Given(NamedTuple):
     lens
         Label of the lens.
     completions
-        For censored times, the labels of other imputations.
+        For censored times, the labels of other imputations, drawn where they are asked for.
     rounded
         The one probability as it was stated, where it was rounded.
     rates
@@ -379,7 +379,7 @@ class _Given(NamedTuple):
     whole: Sample
     view: Sample
     lens: str | None
-    completions: tuple[NDArray[Any], ...] = ()
+    completions: Iterable[NDArray[Any]] = ()
     rounded: RoundedView | None = None
     rates: Mapping[Any, float] | None = None
 
@@ -448,7 +448,7 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
             "'coverage', which allow for that."
         )
     completed = (shown.outcomes(each[None])[0] for each in whole.rows.law.completed_anew())
-    return _Given(whole, view, shown.label, tuple(completed), rates=own.get("sampling_rates"))
+    return _Given(whole, view, shown.label, completed, rates=own.get("sampling_rates"))
 
 
 def _counted(
@@ -503,7 +503,7 @@ def _answered(
     workers = fitted.by(trial.workers, rows.n_samples, null.name)
     trial = Trial(rows, trial.labels, trial.n_resamples, trial.seed, workers)
     side = nulls.check_alternative(fitted, null, wanted, rows.law)
-    question = trial.question(fitted, form, side, asked=measure, completions=completions)
+    question = trial.question(fitted, form, side, asked=measure, completions=tuple(completions))
     answer = null.answer_completed(question)
     if free[1] and seen is not None:
         answer = beside_events(question, answer)

@@ -599,15 +599,16 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
     if table.ndim != 2 or table.size == 0 or times.shape not in (table.shape, table.shape[1:]):
         do = "survival.T" if table.ndim == 2 and times.shape == table.shape[:1] else "(n, T) and (T,)"
         raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
-    finite_table(what, table, _CHANCES, **_BETWEEN)
-    at = np.atleast_2d(times)
+    if not (table.min() >= _BETWEEN["low"] and table.max() <= _BETWEEN["high"]):
+        finite_table(what, table, _CHANCES, **_BETWEEN)
+    at, rises = np.atleast_2d(times), bool((table[:, 1:] > table[:, :-1]).any())
     at = at[:1] if (at == at[:1]).all() else at  # of all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
         do = "give increasing times"
         raise InputError(f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; {do}.")
     if at.min() < 0.0:
         raise InputError(f"times holds {at.min():g}; give times from 0 on.")
-    for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1]:
+    for row, k in np.argwhere(np.diff(table, axis=1) > _ROUNDED)[:1] if rises else ():
         first, then = table[row, k : k + 2]
         found = f"{what} rises in {{row}}, from {first:g} to {then:g}"
         do = "give chances of no event until each time, which do not increase"
@@ -615,14 +616,17 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
             found = f"{what} falls in {{row}}, from {1.0 - first:g} to {1.0 - then:g}"
             do = "give chances of the event until each time, which do not decrease"
         raise InputError(f"{found}; {do}.", row=int(row))
-    falling = np.minimum.accumulate(np.clip(table, 0.0, 1.0), axis=1)
-    if at[0, 0] == 0.0 or (at[:, 0] == 0.0).any():
-        if (at[:, 0] > 0.0).any() or (falling[:, 0] < 1.0 - _ROUNDED).any():
-            text = "survival at time 0 is below 1 in some row; leave rows out whose event came at once"
-            raise InputError(f"{text}, or give survival.T if the times are its columns.")
-        at, falling = at[:, 1:], falling[:, 1:]
-    first = np.zeros((len(at), 1)), np.zeros((len(table), 1))
-    return np.hstack([first[0], at]), np.hstack([first[1], 1.0 - falling])
+    chances = np.zeros((len(table), table.shape[1] + 1))
+    np.clip(np.subtract(1.0, table, out=chances[:, 1:]), 0.0, 1.0, out=chances[:, 1:])
+    if rises:  # by rounding
+        np.maximum.accumulate(chances, axis=1, out=chances)
+    if not (at[:, 0] == 0.0).any():
+        return np.pad(at, ((0, 0), (1, 0))), chances
+    if (at[:, 0] > 0.0).any() or (chances[:, 1] > _ROUNDED).any():
+        text = "survival at time 0 is below 1 in some row; leave rows out whose event came at once"
+        raise InputError(f"{text}, or give survival.T if the times are its columns.")
+    chances[:, 1] = 0.0
+    return at, np.ascontiguousarray(chances[:, 1:])
 
 
 def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array, Any, str | None]:
