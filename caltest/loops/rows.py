@@ -455,6 +455,7 @@ def _first_reaching(table: Any, row: int, value: float) -> int:
 
 
 _POOLS = 32  # pools of members that stay in the cache
+_COUNTED = 200  # values of a pool up to which all are compared, sooner than looked for
 
 
 @loop
@@ -468,11 +469,16 @@ def ranks_in_pools(pools: Any, counts: Any, outcomes: Any, below: Any, at: Any) 
         for b in range(len(outcomes)):
             for i in range(start, min(start + _POOLS, n)):
                 y, size = outcomes[b, i], counts[i]
-                last = _first_reaching(pools, i, y)
-                below[b, i] = last / size
-                while last < size and pools[i, last] == y:
-                    last += 1
-                at[b, i] = last / size
+                if size > _COUNTED:
+                    first = last = _first_reaching(pools, i, y)
+                    while last < size and pools[i, last] == y:
+                        last += 1
+                else:
+                    first = last = 0
+                    for k in range(size):
+                        first += pools[i, k] < y
+                        last += pools[i, k] <= y
+                below[b, i], at[b, i] = first / size, last / size
 
 
 @loop
