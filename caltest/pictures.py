@@ -207,8 +207,7 @@ def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
         (k * step / 100.0, f"{k * step:+.{digits}f}".replace("-", "−") if k else "0")
         for k in range(first, last + 1)
     )
-    room = 0.035 * span
-    return Axis(low - room, high + room, marks)
+    return Axis(low - 0.035 * span, high + 0.035 * span, marks)
 
 
 def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
@@ -444,11 +443,10 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], fit: Any, *, rare:
     marks = [GRID, Mark("line", "diag", (axis.low, axis.high), (axis.low, axis.high))]
     marks = [*marks, Mark("line", "thin", x, y)] if fit is None else [*_isotonic(fit, axis), *marks]
     marks += with_intervals(x, y, low, high, [part in shown for part in parts])
-    marks.append(_rows_beneath(axis, h, parts))
     # Each label stands in its corner, unless a dot or its interval is there.
-    marks.append(Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low"))
-    marks.append(Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high"))
-    return Picture(marks, axis, axis, of_x, of_y)
+    above = Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low")
+    below = Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high")
+    return Picture([*marks, _rows_beneath(axis, h, parts), above, below], axis, axis, of_x, of_y)
 
 
 def _isotonic(fit: Any, axis: Axis) -> Marks:
@@ -480,9 +478,8 @@ def errors(
         marks.append(Mark("area", f"half {kind}", across, (half.low, half.low), (half.high, half.high)))
         marks.append(Mark("line", f"halfmean {kind}", across, (half.error, half.error)))
     marks.append(Mark("line", "zero", (x.low, x.high), (0.0, 0.0)))
-    places = [part.predicted for part in parts]
-    if ranked:
-        places = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
+    middles = [(a + b) / 2 for a, b in pairwise(_reach(parts))]
+    places = middles if ranked else [part.predicted for part in parts]
     error, low, high = zip(*((part.error, part.low, part.high) for part in parts), strict=True)
     marks += with_intervals(places, error, low, high, [part in shown for part in parts])
     if not ranked:

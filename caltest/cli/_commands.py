@@ -258,12 +258,11 @@ def power(asked: Input, *, n: Any = (), sample_size: bool, under_null: bool, **g
     if wrong := [*search] if n else ["under_null"] * under_null:
         instead = "--sample-size" if n else "--n"
         raise InputError(f"--{wrong[0].replace('_', '-')} is for {instead}; leave it out.")
-    assumed = {name: given.pop(name) for name in _ASSUMED if name in given}
     whole, _, _ = asked.with_groups(needs_labels=False)
 
     from caltest import planning
 
-    model = planning.pilot(whole, **assumed)
+    model = planning.pilot(whole, **{name: given.pop(name) for name in _ASSUMED if name in given})
 
     found: Any
     if not n:

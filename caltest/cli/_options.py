@@ -237,9 +237,8 @@ class Input:
     @property
     def stated(self) -> Any:
         """The columns of probabilities, or those that state distributions of numbers."""
-        numbers = {
-            x.replace("-", "_"): self[x] for x in STATED if self[x] is not None and self[x] is not False
-        }
+        named = [each for each in STATED if self[each] is not None and self[each] is not False]
+        numbers = {each.replace("-", "_"): self[each] for each in named}
         if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
             curves = "incidence" if self["incidence"] else "survival-at"
             if lacking := [name for name in (curves, "event", "time") if not self[name]]:
@@ -250,8 +249,8 @@ class Input:
             each = [one for some in self["survival-at"] or () for one in column_names(some)]
             wanted = "a time and its column, as in 365=s365, or one name with a star for the time, s*"
             pattern = each[0] if len(each) == 1 and "*" in each[0] and "=" not in each[0] else None
-            own = {name.replace("-", "_"): self[name] for name in _OF_TIMES[1:]}
-            numbers |= {name: value for name, value in own.items() if value is not None}
+            given = (name for name in _OF_TIMES[1:] if self[name] is not None)
+            numbers |= {name.replace("-", "_"): self[name] for name in given}
             numbers["event"] = self["event"]
             if each:
                 at = pattern or _pairs(each, "--survival-at", "column", wanted, first=True)

@@ -143,11 +143,8 @@ class NumberColumns:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns; those of quantiles, of a cdf and of survival in the order of their numbers."""
-        found: list[str] = []
-        for what, columns in self.of.items():
-            if what not in _HOW:
-                found += [columns] if isinstance(columns, str) else _ordered(columns)
-        return tuple(found)
+        given = [of for what, of in self.of.items() if what not in _HOW]
+        return tuple(name for of in given for name in ([of] if isinstance(of, str) else _ordered(of)))
 
     def among(self, names: Sequence[str]) -> NumberColumns:
         """Return them by name, those of a pattern too, of a table that has these besides others."""
@@ -634,8 +631,7 @@ class Content:
 
     def _noting(self, found: Rows) -> Rows:
         own: Any = {name: (*getattr(found, name), *getattr(self, name)) for name in ("notes", "doubts")}
-        found = replace(found, **own)
-        return described(found, self.features or None, found.n_samples)
+        return described(replace(found, **own), self.features or None, found.n_samples)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

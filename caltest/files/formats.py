@@ -544,14 +544,12 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
                 raise InputError(f"the {cell}, as if a quote were not closed; {do}.")
             notes.append(f"A {cell}: if a quote is not closed there, rows are missing.")
     described = (*columns.roles.groups, *columns.roles.features)
-    raw = described if kind.is_text else ()
     labels = {columns.label} - {*columns.numeric}
     fields = dict.fromkeys(columns.read, pa.string())
-    for name in (name for name in fields if name not in raw):
+    for name in (each for each in fields if not (kind.is_text and each in described)):
         kinds = [survey.schema.field(name).type for survey in surveys]
         role = "group" if name in described else "label" if name in labels else "number"
-        own = kind_of(kinds) if kind.is_text else one_type(name, kinds, parts, role)
-        fields[name] = own
+        fields[name] = kind_of(kinds) if kind.is_text else one_type(name, kinds, parts, role)
     schema = pa.schema(list(fields.items()))
     label = columns.label and schema.field(columns.label).type.to_pandas_dtype()
     by_place = roles.columns is None and label and np.issubdtype(label, np.number)

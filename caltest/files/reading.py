@@ -210,12 +210,8 @@ def read_with_groups(
     with paths.named(paths.called(path)):
         roles = Roles(label, groups=groups, needs_labels=needs_labels, **options)
         content = _content(path, roles, truth, where)
-        found: Any
-        if content.labels is None:
-            found = rows = content.checked_predictions()
-        else:
-            found = content.checked(rounding=rounding, part=part)
-            rows = found.rows
+        sample = None if content.labels is None else content.checked(rounding=rounding, part=part)
+        rows = content.checked_predictions() if sample is None else sample.rows
     import pandas as pd
 
     asked = (groups,) if isinstance(groups, str) else groups
@@ -224,7 +220,7 @@ def read_with_groups(
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
     if content.event is not None:
         frame.attrs["event"] = content.event
-    return found, frame
+    return sample or rows, frame
 
 
 def read_late(
@@ -499,10 +495,8 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
     if kind == "cdf":
         notes.append("Outcomes count as the next threshold, as nothing is stated between these.")
     names = [str(at) if kind == "pmf" else f"{kind}_{at:.15g}" for at in wide.columns]
-    numbers = None
-    if kind != "pmf":
-        of = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
-        numbers = NumberColumns({_READ[kind]: of})
+    of: Any = tuple(names) if kind == "sample" else dict(zip(names, wide.columns, strict=True))
+    numbers = None if kind == "pmf" else NumberColumns({_READ[kind]: of})
     columns = {name: found[name].tolist() for name in tasks if name in described}
     columns[label] = seen.tolist()
     read = pa.table(columns | dict(zip(names, values.T, strict=True)))
@@ -556,8 +550,7 @@ def _wide(table: Any, tasks: list[str], kind: str) -> Any:
     wide = table.pivot(index=tasks, columns="output_type_id", values="value")
     if kind == "sample" and wide.shape[1] == 1:
         raise InputError(_WRONG["one draw"], found=listed(tasks))
-    uneven = kind in ("cdf", "pmf")
-    for task in wide.index[wide.isna().any(axis=1) & uneven][:1]:
+    for task in wide.index[wide.isna().any(axis=1) & (kind in ("cdf", "pmf"))][:1]:
         raise InputError(_WRONG["uneven"], found=listed(np.atleast_1d(task)))
     return wide[own.unique()] if kind == "pmf" else wide
 

@@ -215,8 +215,6 @@ def lettering(text: str, most: int = NAME) -> str:
 
 # ------------------------------------------------------------------ displays
 
-_SUFFIXES = (".png", ".pdf", ".svg")
-
 
 @dataclass(frozen=True, eq=False)
 class Display(ABC):
@@ -302,7 +300,7 @@ class Display(ABC):
             If the suffix is another one, or the file cannot be written.
         """
         target, picture = Path(path), io.BytesIO()
-        if target.suffix.lower() not in _SUFFIXES:
+        if target.suffix.lower() not in (".png", ".pdf", ".svg"):
             do = "give a file that ends in .png, .pdf or .svg"
             raise InputError(f"path is {shown(str(path))}; {do}.")
         check_variable("SOURCE_DATE_EPOCH")

@@ -256,12 +256,9 @@ class PITDisplay(_Path):
             picture = cumulative(self.x, self.values, self.high, sure, above)
             picture = picture._replace(of_x=along, of_y=f"{up}, points")
         out = "outside its band" if self.outside.any() else "inside its band"
-        lines = [f"{name}: {out}, n = {self.n_samples:,}"]
-        if self.kind == "histogram" and above:
-            lines.append(above)
-        if self.completed:
-            lines.append("censored times are drawn from the prediction: errors look smaller")
-        return [(picture, *lines)]
+        note = above if self.kind == "histogram" else ""
+        drawn = "censored times are drawn from the prediction: errors look smaller" * self.completed
+        return [(picture, f"{name}: {out}, n = {self.n_samples:,}", *filter(None, (note, drawn)))]
 
 
 # ------------------------------------------------------------------ times

@@ -250,15 +250,14 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
 def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     """Lay out the intervals of the slices that are shown."""
     called, every, noun, of_names = _chosen(audit, subject)
-    by_class, ratio = noun == "class", audit.materiality_ratio
+    by_class = noun == "class"
     limit = max((each for each in audit.limit[:2] if each is not None), default=None)
     rare, mark = captions.is_per_thousand(audit), audit.story.mark
-    as_ratio = limit is None and (ratio is not None or rare)
+    as_ratio = limit is None and (audit.materiality_ratio is not None or rare)
     about = "Events per 1,000 rows" if rare and as_ratio else None  # as the errors beside them
     numbers = vocabulary.of_distributions(audit)
     if not by_class and audit.n_classes > 2:
         about = vocabulary.begun(lens_name(subject))
-    corridor = audit.limit.drawn
 
     def ends(of: View | Part, low: float, high: float) -> tuple[float, float]:
         """Return the ends of an interval of an error, or of a ratio; the true rate may be 0."""
@@ -274,9 +273,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         (stated, seen), marked, texts = rates(of), mark(of), captions.shares(of, rare)
         if rare and as_ratio:
             texts = captions.per_thousand(stated), captions.per_thousand(seen)
-        value = of.error or 0.0
-        if as_ratio:
-            value = stated / seen if seen else high
+        value = (stated / seen if seen else high) if as_ratio else of.error or 0.0
         alone = None if of.own_low is None or of.own_high is None else ends(of, of.own_low, of.own_high)
         if isinstance(of, Slice):
             alone = value, value  # it was chosen by its outcomes
@@ -314,8 +311,8 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         by_class=by_class,
         axis=axis,
         zero=float(as_ratio),
-        corridor=corridor,
-        ticks=diagrams.ticks(axis, corridor),
+        corridor=audit.limit.drawn,
+        ticks=diagrams.ticks(axis, audit.limit.drawn),
         rows=rows,
         more=more,
         nouns="stated probabilities" if by_class and numbers else captions.plural(noun, more),

@@ -229,9 +229,8 @@ def _undecided(audit: Audit) -> str:
         of *= len(audit.views) > 1
         return f"No error that matters was found{of}: {sizes.interval(largest, audit)}."
     few = "rows" if audit.clusters is None else "independent clusters"
-    for place, why in _WHY.items():
-        if which := by_place[place]:
-            texts.append(why.format(_counted(which, audit), few=few))
+    reasons = ((why, by_place[place]) for place, why in _WHY.items())
+    texts += [why.format(_counted(which, audit), few=few) for why, which in reasons if which]
     why = ", and ".join(dict.fromkeys(texts)) or "no view has a single probability"
     return f"No error was found, but {why}."
 
@@ -248,10 +247,7 @@ _WHY = {
 
 def _by_place(story: Story) -> dict[str, list[Any]]:
     """Return what is not settled, by why."""
-    found: dict[str, list[Any]] = {place: [] for place in _WHY}
-    for each in story.unsettled:
-        found.get(each.place, []).append(each.of)
-    return found
+    return {place: [each.of for each in story.unsettled if each.place == place] for place in _WHY}
 
 
 def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
@@ -279,13 +275,11 @@ def unsettled(audit: Audit) -> list[str]:
         never = first.rows_needed is None
         ways = ("are", "is", "not shown either") if never else ("have", "has", "too few")
         more = f" {len(others):,} more {ways[not others[1:]]} {ways[2]}." if others else ""
-        would = "and no number of rows like these would show it"
-        if not never:
-            would = f"and {sizes.enough(first, audit)} would show it, if it is calibrated"
+        enough = "no number of rows like these would show it"
+        enough = enough if never else f"{sizes.enough(first, audit)} would show it, if it is calibrated"
         there = f"There {'are' if first.rows > 1 else 'is'} {counted(first.rows, 'row')}"
-        why = f"an error of {sizes.farthest(first, audit)} is possible. {there}, {would}"
-        if first in by_place["ends"]:
-            why = _without_ends(first, audit)
+        why = f"an error of {sizes.farthest(first, audit)} is possible. {there}, and {enough}"
+        why = _without_ends(first, audit) if first in by_place["ends"] else why
         texts.append(f"{name} is not shown to be {inside(audit)}: {why}.{more}")
     if close := [*by_place["estimated"], *by_place["close"]]:
         size, name = sizes.estimated(close[0].error, close[0].lens), sizes.whole_name(close[0], audit)

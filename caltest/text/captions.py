@@ -383,8 +383,7 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
     text += f" Beyond your limit: thin bar outside it; within: {inside}." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):
         text += f" Slices: thin bars alone, which allow for all {audit.n_slices:,} that were searched."
-    text = f"{text} {members_note(audit)}".strip()
-    text = f"{text} {made_note(audit, shown)}".strip()
+    text = " ".join(filter(None, (text, members_note(audit), made_note(audit, shown))))
     return f"{unit}. {text}" if unit else text
 
 
