@@ -448,8 +448,7 @@ class Sizes:
         """
         design, scores = self.design.of_look(look), seen.rows.probs[:, 1]
         carried, found = design.carried(scores), list[tuple[float, ...]]()
-        of_two = look.scope.shown.see_open is not None
-        opened = look.view().opened.sample(labels).labels if of_two else None
+        opened = look.view().opened.sample(labels).labels if look.scope.shown.see_open else None
         for level in levels:
             by_t = carried >= enough_clusters(level)
             predicted, observed, low, high = design.interval(scores, seen.labels, level, by_t)
