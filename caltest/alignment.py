@@ -120,9 +120,8 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
 
 def is_xarray(data: Any) -> bool:
     """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
-    if isinstance(data, np.ndarray):
-        return False
-    return has(data, "dims", "coords", "values") and not callable(data.values)
+    named = not isinstance(data, np.ndarray) and has(data, "dims", "coords", "values")
+    return named and not callable(data.values)
 
 
 def rows_first(data: Any, what: str, *beside: Any) -> Any:

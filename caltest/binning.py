@@ -255,8 +255,6 @@ class MedianVariance(Binning):
 
 def _median(values: Array, weights: Array) -> float:
     """Return the median of numbers (n,), of which half of the weight is smaller at most."""
-    if _are_alike(weights):
-        return float(np.median(values))
     order = np.argsort(values)
     ends = np.cumsum(weights[order]) / weights.sum()
     place = int(np.searchsorted(ends, 0.5 - _ROUNDING))

@@ -501,9 +501,9 @@ def _answered(
     if seen is not None and fitted.of_seen and not exact:
         trial, completions = replace(trial, labels=seen), ()
     workers = fitted.by(trial.workers, rows.n_samples, null.name)
-    trial = Trial(rows, trial.labels, trial.n_resamples, trial.seed, workers)
     side = nulls.check_alternative(fitted, null, wanted, rows.law)
-    question = trial.question(fitted, form, side, asked=measure, completions=tuple(completions))
+    drawn = trial.labels, trial.n_resamples, trial.seed, workers
+    question = nulls.Question(rows, *drawn, fitted, form, side, measure, tuple(completions))
     answer = null.answer_completed(question)
     if free[1] and seen is not None:
         answer = beside_events(question, answer)

@@ -70,9 +70,10 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     p, y = probs.values, labels.values
     if p.ndim == 3 and 1 < p.shape[1] == p.shape[2] and np.array_equal(p, p.swapaxes(1, 2)):
         raise InputError(_WRONG["covariances"], shape=shape_of(p))
-    numbers, some = p.dtype.kind == "f", p[:1000]
+    numbers = p.dtype.kind == "f"
     # Of two float vectors, which is which cannot be told unless one holds classes.
-    unlike = y.ndim != 1 or not numbers or not ((some != 0) & (some != 1)).any()
+    hold: Any = p.size and p.item(0) in (0, 1) and np.isin(p[:1000], (0, 1)).all()
+    unlike = y.ndim != 1 or not numbers or hold
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
         with np.errstate(invalid="ignore"):
             classes = not numbers or np.all(p == np.round(p))

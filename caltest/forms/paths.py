@@ -129,7 +129,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         # One path is followed sooner than a compiled loop is imported.
-        if self._steps is None and "_order" not in vars(self):
+        if self._steps is None:
             # Labels as last digits of scores: numbers are sorted in half of the time of their places.
             keys = np.sort(self.chances.view(np.int64) << 1 | labels)
             vars(self)["_ordered"] = (keys >> 1).view(np.float64)

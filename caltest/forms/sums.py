@@ -377,9 +377,7 @@ class EventSum(LinearSum):
 
     @cached_property
     def _square(self) -> float:
-        chances = over_columns(np.multiply, self.probs)
-        chances *= self.slopes
-        return float(np.vdot(chances, self.slopes))
+        return float(np.vdot(self.probs[:, 0] * self.probs[:, 1] * self.slopes, self.slopes))
 
     @property
     def _mean_and_variance(self) -> tuple[float, float]:
@@ -392,9 +390,7 @@ class EventSum(LinearSum):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         came = labels.astype(np.float64)
         errors = came * self.probs[:, 0]  # y − p is p₀ if y = 1, as 1 − p₁ would lose a small p₀
-        came -= 1.0
-        came *= self.probs[:, 1]
-        errors += came
+        errors += (came - 1.0) * self.probs[:, 1]
         return float(self.reduce(np.array([[np.vdot(self.slopes, errors)]]), self.fixed)[0])
 
 

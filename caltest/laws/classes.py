@@ -254,7 +254,7 @@ class Classes(Law):
     def chance(self, outcomes: Outcomes) -> float:
         """Return the probability of all the labels."""
         chance = 1.0
-        for rows in blocks(len(outcomes), ROWS):
+        for rows in blocks(len(outcomes), ROWS // 2):
             chance *= float(self.of_labels(outcomes[rows], rows).prod())
             if chance == 0.0:  # below all numbers, as of most samples after some hundreds of rows
                 break
