@@ -271,11 +271,8 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
         return [], [Skipped(f"column '{column}'", None, reason)]
     fewest = max(min_rows, FEWEST_ROWS)
     pairs = list(zip(grouping.values, grouping.rows(), strict=True))
-    kept = [
-        (Group((Condition(grouping.column, value),)), rows)
-        for value, rows in pairs
-        if fewest <= len(rows) < len(grouping.member)
-    ]
+    large = [(value, rows) for value, rows in pairs if fewest <= len(rows) < len(grouping.member)]
+    kept = [(Group((Condition(grouping.column, value),)), rows) for value, rows in large]
     small = [(value, len(rows)) for value, rows in pairs if len(rows) < fewest]
     small.sort(key=lambda each: -each[1])
     reason = f"fewer than {fewest} rows"

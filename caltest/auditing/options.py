@@ -195,9 +195,8 @@ class Options:
                 found_of = f"of point forecasts errors of the {law.functional} are looked at"
                 raise InputError(f"{found_of}; {do}.")
             if others.get("materiality_ratio") is not None and law.tau != 0.5:
-                raise InputError(
-                    "a ratio is of means, and these are expectiles; give a limit in units."
-                )
+                text = "a ratio is of means, and these are expectiles; give a limit in units."
+                raise InputError(text)
             if others.get("materiality_ratio") is not None and (law.low is None or law.low < 0.0):
                 text = "a ratio is of numbers that are not negative; give {low}, or a limit in units."
                 raise InputError(text, low=Argument("low", 0))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from caltest._arguments import arguments, has, wrong
+from caltest._arguments import OneOf, arguments, has
 from caltest._arguments import names as names_given
 from caltest._visible import quoted, visible
 from caltest.alignment import check_rows, in_order_of, is_xarray
@@ -135,14 +135,10 @@ def residuals(truth: Array, draws: Array) -> Array:
     return np.asarray((truth - draws.mean(axis=0))[spread > 0.0] / spread[spread > 0.0])
 
 
-def _by_name(name: str, value: object) -> object:
-    """Return quantities by name."""
-    if isinstance(value, Mapping):
-        return value
-    raise wrong(name, value, "give a dict of functions, or of pairs of arrays, by name")
+_BY_NAME = OneOf("collections.abc:Mapping", "give a dict of functions, or of pairs of arrays, by name")
 
 
-@arguments(names=names_given, quantities=_by_name)
+@arguments(names=names_given, quantities=_BY_NAME)
 def sbc(
     parameters: object,
     draws: object,

@@ -10,18 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from caltest.auditing.views import Count, Group, Part, Rest, Slice, View
+from caltest.auditing.views import Group, Part, Rest, Slice, View
 from caltest.laws import Survival
 from caltest.laws.members import halves
 from caltest.laws.sets import OF_ONE_SET
 from caltest.lenses import within
 from caltest.pvalues import interval_of_adjusted
 from caltest.story import Finding, Step, Story, Verdict
-
-if TYPE_CHECKING:
-    from caltest.auditing.estimates import Remedy
 
 POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
 LITTLE = 0.1  # an average error up to which a pass is called usable
@@ -523,9 +520,11 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     if not audit.remedies:
         views = (view,) if isinstance(view, Slice) else (view, *audit.views)
         count: Any = next((each.events for each in views if each.events), None)
-        known = count is not None and count.expected and count.observed and count.proved > 1.0
         facts = {"group": group, "first": first, "hazards": None, "apart": _apart(audit, story, view)}
-        yield Step("recalibrate", facts | ({"hazards": _hazards(count)} if known else {}))
+        if count is not None and count.expected and count.observed and count.proved > 1.0:
+            # By what hazards would have to be multiplied to expect as many events as came.
+            facts["hazards"] = count.observed / count.expected, count.low or 0.0, count.high or math.inf
+        yield Step("recalibrate", facts)
         return
     if any(each.name == "line" and each.slope <= 0.0 for each in audit.remedies[:3]):
         yield Step("useless forecasts", {"first": first})
@@ -543,15 +542,6 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     facts |= {"first": first, "rows": rows, "tenths": best.off_before > _STRIKING * abs(best.before)}
     facts["about 0"] = not best.leaves and not (best.excess and audit.limit.exceeded(1.0, best.after))
     facts |= {"clear": best.clear, "failing": {each.name: each.after for each in failing[:1]}}
-    yield Step("remedy", facts | {"stays": _stays(audit, story, best)})
-
-
-def _hazards(count: Count) -> tuple[float, float, float]:
-    """Return by what hazards would have to be multiplied to expect as many events as came."""
-    return count.observed / (count.expected or 1.0), count.low or 0.0, count.high or math.inf
-
-
-def _stays(audit: Audit, story: Story, best: Remedy) -> list[tuple[Finding, float]]:
-    """Return what stays beyond the limit after a remedy, as it is estimated, the largest first."""
-    beyond = (each for each in best.left if audit.limit.exceeded(*each[1:]))
-    return sorted(((story.marks[key], error) for key, _, error in beyond), key=lambda x: -abs(x[1]))
+    beyond = (each for each in best.left if audit.limit.exceeded(*each[1:]))  # as it is estimated
+    stays = sorted(((story.marks[key], error) for key, _, error in beyond), key=lambda x: -abs(x[1]))
+    yield Step("remedy", facts | {"stays": stays})

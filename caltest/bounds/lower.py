@@ -551,11 +551,9 @@ def compared(
     found = {}
     for side in SIDES:
         reached, steps = (np.sum([part[side][place] for part in parts], axis=0) for place in (0, 1))
-        found[side] = Compared(
-            observed[side][:, 0],
-            np.array([pvalue(int(count), n_draws, "greater") for count in reached]),
-            StepDown.of(observed[side][:, 0]).pvalues(steps, n_draws),
-        )
+        pvalues = np.array([pvalue(int(count), n_draws, "greater") for count in reached])
+        own = observed[side][:, 0]
+        found[side] = Compared(own, pvalues, StepDown.of(own).pvalues(steps, n_draws))
     return found
 
 

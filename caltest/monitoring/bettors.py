@@ -59,10 +59,8 @@ def _of_classes(m: int) -> Spec:
     own = [[], *(range(len(usual) + w * _WAVES, len(usual) + (w + 1) * _WAVES) for w in range(2))]
     columns = [[*usual, *each] for _ in _STEPS for each in own]
     begins = np.cumsum([0, *map(len, columns)])
-    fixed = [
-        "shift" if move else "sharper" if slope > 1.0 else "flatter"
-        for slope, move in zip(slopes, moves, strict=True)
-    ]
+    pairs = zip(slopes, moves, strict=True)
+    fixed = ["shift" if move else "sharper" if slope > 1.0 else "flatter" for slope, move in pairs]
     steps = np.repeat(_STEPS, len(own))
     arrays = waves, shifts, slopes, moves, np.concatenate(columns), begins, steps
     return arrays, [*fixed, *["tilt", "local", "local"] * len(_STEPS)]

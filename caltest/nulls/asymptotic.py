@@ -98,10 +98,9 @@ class NormalApproximation(Null):
             return from_sides(float(distance <= margin), float(distance >= -margin), question)
         z = distance / np.sqrt(variance)
         others = "'moments' or " if isinstance(form, base.HasCumulantGenerator) else ""
-        note = (
-            "The statistic depends on few unlikely outcomes and is far from normal, so that small "
-            f"p-values may be much too small; the null {others}'monte_carlo' is right."
-        )
+        found = "The statistic depends on few unlikely outcomes and is far from normal"
+        why = "so that small p-values may be much too small"
+        note = f"{found}, {why}; the null {others}'monte_carlo' is right."
         notes = () if nearly_normal(form, _WELL_WITHIN) else (note,)
         return from_sides(float(ndtr(-z)), float(ndtr(z)), question, notes)
 
@@ -155,11 +154,9 @@ class Chi2(Null):
         if isinstance(form, base.HasMoments):
             ratio = form.moments(question.workers).variance * law.factor**2 / (2.0 * law.degrees)
             if ratio > _WIDE:
-                notes += (
-                    f"The statistic's variance is {ratio:.2g} times that of its chi-square law: "
-                    "unlikely labels count too much, and small p-values may be much too small; "
-                    f"{Argument('null', 'monte_carlo')} is right.",
-                )
+                found = f"The statistic's variance is {ratio:.2g} times that of its chi-square law"
+                why = "unlikely labels count too much, and small p-values may be much too small"
+                notes += (f"{found}: {why}; {Argument('null', 'monte_carlo')} is right.",)
         half = max(0.0, 0.5 * (law.factor * question.observed + law.offset))
         greater = float(gammaincc(0.5 * law.degrees, half))
         return from_sides(greater, float(gammainc(0.5 * law.degrees, half)), question, notes)

@@ -166,10 +166,8 @@ def pilot(
     notes = predictions.notes
     if not predictions.are_alike:
         worth = 100 * predictions.effective / predictions.n_samples
-        notes += (
-            "Rows to come are assumed to have weights like those of the pilot, with which 100 rows are "
-            f"worth {worth:.0f} of equal weight.",
-        )
+        assumed = "Rows to come are assumed to have weights like those of the pilot"
+        notes += (f"{assumed}, with which 100 rows are worth {worth:.0f} of equal weight.",)
     value, truth_of = errors[stated[0]]
     return Pilot(predictions, *truth_of(predictions, value), notes)
 
