@@ -479,7 +479,9 @@ class Rows:
         Their law is another one if it is given.
         """
         own = {name: values[rows] for name, values in self._by_row.items()}
-        places = np.arange(self.n_samples)[rows] if self.places is None else self.places[rows]
+        numbered = isinstance(rows, np.ndarray) and rows.dtype == np.intp
+        every = rows if numbered else np.arange(self.n_samples)[rows]
+        places = every if self.places is None else self.places[rows]
         law = self.law.take(rows) if law is None else law
         features = None if self.features is None else self.features.take(rows)
         return replace(self, law=law, notes=(), places=places, part_of=None, features=features, **own)

@@ -372,7 +372,9 @@ class Shaped(Predictive):
         for name in vars(self):
             if isinstance(getattr(type(self), name, None), cached_property):
                 del found.__dict__[name]
-        found._shape = (len(np.arange(self.n_samples)[rows]), *self._shape[1:])
+        numbered = isinstance(rows, np.ndarray) and rows.dtype == np.intp
+        count = len(rows if numbered else np.arange(self.n_samples)[rows])
+        found._shape = (count, *self._shape[1:])
         return found
 
     @property

@@ -230,7 +230,8 @@ class Classes(Law):
 
     def take(self, rows: Any) -> Classes:
         """Return the law of some rows."""
-        return Classes(self.probs[rows], self.names)
+        own = isinstance(rows, np.ndarray) and rows.dtype == np.intp  # sooner taken than indexed
+        return Classes(self.probs.take(rows, axis=0) if own else self.probs[rows], self.names)
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
         """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""

@@ -28,7 +28,6 @@ from caltest.forms.base import ROUNDING, Labels
 from caltest.forms.features import RidgeForm, hat_features
 from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.laws import Point
-from caltest.sampling import ROWS
 from caltest.statistics.base import Listed
 
 _STEPS = 200  # of the forecast, at which errors are added up
@@ -60,8 +59,9 @@ def mixed(logs: Array, weights: Any = None) -> float:
     return most + float(np.log(each.mean() if weights is None else weights @ each))
 
 
-_TERMS = np.arange(1.0, 33.0)  # of the series of log(1 + x)
-_NEAR = 0.25  # up to which |x| no more of them count, of any number of rows
+_TERMS = np.arange(1.0, 23.0)  # of the series of log(1 + x)
+_NEAR = 0.125  # up to which |x| no more of them count, of any number of rows
+_STAYING = 2**15  # errors that stay in the cache while their powers are added up
 _NOTHING = 45.0  # the logarithm of how often what adds nothing is in the rest
 
 
@@ -82,7 +82,7 @@ class Bets:
         middle, added = float(self.sums.mean()), np.zeros(len(_TERMS))
         if np.ptp(self.counts) > 0.0:
             return middle, np.inf, added
-        for rows in blocks(len(self.sums), ROWS):
+        for rows in blocks(len(self.sums), _STAYING):
             apart = self.sums[rows] - middle
             power = np.ones(len(apart))
             for k in range(len(added)):
@@ -106,16 +106,23 @@ class Bets:
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = shares * (self.counts[0] * mean - sign * middle) / room
             tilts = sign * shares / room / (1.0 - lost)
-            first, gains = int(np.count_nonzero(~(np.abs(tilts) * far <= _NEAR))), None
+            first = int(np.count_nonzero(~(np.abs(tilts) * far <= _NEAR)))
             powers = (np.ones((len(added), 1)) * tilts[first:]).cumprod(axis=0)
             logs[first:] = len(self.sums) * np.log1p(-lost[first:]) + added @ powers
+            if first == len(shares) > 2:  # the largest may be all that count
+                one, two = logs[:2] = [self._at(share, room, mean, sign) for share in shares[:2]]
+                first = 0 if one > two and two - 0.5 * (one - two) < one - _NOTHING else first
             for k in range(first - 1, -1, -1):
                 one, two = logs[k + 1 : k + 3] if k + 2 < len(shares) else (np.inf, np.inf)
                 if one < two and one + 2.0 * (one - two) < logs.max() - _NOTHING:
+                    logs[: k + 1] = -np.inf
                     break
-                gains = (sign * self.sums - self.counts * mean) / room if gains is None else gains
-                logs[k] = np.log1p((shares[k] * gains).clip(min=-1.0)).sum()
+                logs[k] = self._at(shares[k], room, mean, sign)
         return mixed(times * logs, weights)
+
+    def _at(self, share: float, room: float, mean: float, sign: int) -> float:
+        gains = share * ((sign * self.sums - self.counts * mean) / room)
+        return float(np.log1p(gains.clip(min=-1.0)).sum())
 
     def least_mean(self, least: float, level: float, sign: int = 1, times: float = 1.0) -> float:
         """Return a lower limit of ±Σ E sums / Σ counts, missed with a probability of ``level`` at most.
