@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
-from caltest._sums import Array, Mask, Places, law_of_sum
+from caltest._sums import Array, Mask, Places, law_of_events, law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.rows import without_zeros
@@ -480,12 +480,18 @@ class ConsistencyBand(NamedTuple):
         return np.asarray((values < self.low) | (values > self.high))
 
 
+_FEW_EVENTS = 2**13  # whose law is found sooner one by one
+
+
 class CountLaw:
     """The number C of events among independent rows of given probabilities: P(C ≤ c) and P(C ≥ c)."""
 
-    def __init__(self, probs: Array) -> None:
+    def __init__(self, probs: Array, compiled: bool = False) -> None:
         # Errors are absolute, some 1e-15: far below any tail that a band asks for.
-        mass = law_of_sum(np.column_stack([1.0 - probs, probs]))
+        if compiled and len(probs) <= _FEW_EVENTS:
+            mass = law_of_events(probs)[:-1]
+        else:
+            mass = law_of_sum(np.column_stack([1.0 - probs, probs]))
         self.below = np.cumsum(mass)
         self.above = np.cumsum(mass[::-1])[::-1]
 
@@ -540,7 +546,7 @@ def joint_bands(views: Sequence[tuple[Array, Places]], alpha: float) -> list[Con
     those of a symmetric law, move together or not at all. A view is the scores of its rows, (n,), and
     their bins, 0..K−1, none empty.
     """
-    found = [_laws(scores, cells) for scores, cells in views]
+    found = [_laws(scores, cells, compiled=True) for scores, cells in views]
     laws = [law for _, each in found for law in each]
     tails = [side for law in laws for side in (law.below, law.above[::-1])]
     part = alpha / max(1, len(tails))
@@ -568,8 +574,8 @@ def joint_bands(views: Sequence[tuple[Array, Places]], alpha: float) -> list[Con
     return list(map(ConsistencyBand, np.split(low, ends), np.split(high, ends)))
 
 
-def _laws(scores: Array, cells: Places) -> tuple[Places, list[CountLaw]]:
+def _laws(scores: Array, cells: Places, compiled: bool = False) -> tuple[Places, list[CountLaw]]:
     """Return the sizes of the bins, and the laws of their counts."""
     order = np.argsort(cells, kind="stable")
     sizes = np.bincount(cells)
-    return sizes, [CountLaw(part) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]
+    return sizes, [CountLaw(part, compiled) for part in np.split(scores[order], np.cumsum(sizes)[:-1])]

@@ -18,7 +18,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 
-from caltest._sums import Array
+from caltest._sums import Array, law_of_events
 from caltest.forms import Side
 from caltest.statistics.times import ProductLimit, follows, incidence, kaplan_meier, strata_of
 
@@ -484,15 +484,6 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
     starts, stops = bounds.T
     holds = (starts[:, None] <= starts) & (stops <= stops[:, None]) & scan.intervals.filled
     return np.asarray(np.where(holds, found, -1).max(axis=1))
-
-
-def law_of_events(chances: Array) -> Array:
-    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
-    from caltest.loops import rows as _loops
-
-    law, other = np.empty((2, len(chances) + 2))
-    _loops.law_of_events(chances, law, other)
-    return law
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:

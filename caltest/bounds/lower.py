@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import Array, Mask, Places, blocks
+from caltest._sums import Array, Mask, Places, blocks, law_of_events
 from caltest._visible import visible
 from caltest.binning import EqualWidth, reliability_curve
-from caltest.bounds.intervals import largest_refuted, law_of_events
+from caltest.bounds.intervals import largest_refuted
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels
 from caltest.data.rows import check_alike
@@ -477,14 +477,14 @@ class ShiftedScan:
         return np.asarray((expected - self._over_intervals(pieces)) * weight)
 
     def draw(self, seed: int, start: int, stop: int) -> dict[Side, tuple[Array, Array]]:
-        """Return standardised errors of draws ``start`` to ``stop``, a block of the grid of seeds.
+        """Return standardised errors of draws ``start`` to ``stop``, blocks of the grid of seeds.
 
         Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
         intervals for tolerance 0, (B, L).
         """
         from caltest.loops import rows as _loops
 
-        cells, found = self._cells(seed, start // DRAWS, stop - start), {}
+        cells, found = self._cells(seed, start, stop), {}
         begins, ends = self.intervals.in_pieces
         for side in SIDES:
             expected, weight = self.expected_and_scale[side]
@@ -494,13 +494,16 @@ class ShiftedScan:
             found[side] = maxima, first
         return found
 
-    def _cells(self, seed: int, block: int, n_draws: int) -> NDArray[np.unsignedinteger]:
+    def _cells(self, seed: int, start: int, stop: int) -> NDArray[np.unsignedinteger]:
         """Count rows of every piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
         from caltest.loops import rows as _loops
 
         edges, width = self.intervals.edges, 2 * len(self.grid)
+        n_draws, block = stop - start, start // DRAWS
         if width == 2:
-            uniforms = generator(seed, block).random((n_draws, len(edges) - 1))
+            cut = enumerate(blocks(n_draws, DRAWS), start=block)
+            shapes = ((number, (each.stop - each.start, len(edges) - 1)) for number, each in cut)
+            uniforms = np.concatenate([generator(seed, number).random(of) for number, of in shapes])
             chances = zip(self.chances_of_counts, uniforms.T, strict=True)
             events = np.stack([np.searchsorted(law, u, side="right") for law, u in chances], axis=1)
             return np.stack([np.diff(edges) - events, events], axis=2).astype(np.uint32)
@@ -541,12 +544,16 @@ class Compared(NamedTuple):
     adjusted: Array
 
 
+_AT_ONCE = 8 * DRAWS  # draws of tolerance 0, of which a call takes longer than a draw
+
+
 def compared(
     scan: ShiftedScan, labels: Places, n_draws: int, seed: int, workers: Workers
 ) -> dict[Side, Compared]:
     """Compare labels, in order, with draws; a block of draws is held at a time and worker."""
     observed = {side: scan.errors(labels, side) for side in SIDES}
-    tasks = [(part.start, part.stop) for part in blocks(n_draws, DRAWS)]
+    at_once = DRAWS if len(scan.grid) > 1 else _AT_ONCE
+    tasks = [(part.start, part.stop) for part in blocks(n_draws, at_once)]
     parts = list(workers.map(partial(_counts, scan, observed, seed), tasks, "label draws"))
     found = {}
     for side in SIDES:
