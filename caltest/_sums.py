@@ -215,15 +215,6 @@ def law_of_sum(masses: Array) -> Array:
     return np.asarray(law / law.sum())
 
 
-def law_of_events(chances: Array) -> Array:
-    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
-    from caltest.loops import rows as _loops
-
-    law, other = np.empty((2, len(chances) + 2))
-    _loops.law_of_events(chances, law, other)
-    return law
-
-
 def tail_of_sum(masses: Array, least: int) -> float:
     """Return P(S ≥ least), with a relative error that stays small far into the tail.
 

@@ -26,7 +26,7 @@ import scipy
 from numpy.typing import NDArray
 
 from caltest._arguments import Whole, arguments, options, positive_integer, real_array
-from caltest._sums import Array, Mask, Places, law_of_events, law_of_sum
+from caltest._sums import Array, Mask, Places, law_of_sum
 from caltest._visible import quoted
 from caltest.data import Rows
 from caltest.data.rows import without_zeros
@@ -478,6 +478,15 @@ class ConsistencyBand(NamedTuple):
     def leaves_out(self, values: Array) -> Mask:
         """Say which values lie outside."""
         return np.asarray((values < self.low) | (values > self.high))
+
+
+def law_of_events(chances: Array) -> Array:
+    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
+    from caltest.loops import rows as _loops
+
+    law, other = np.empty((2, len(chances) + 2))
+    _loops.law_of_events(chances, law, other)
+    return law
 
 
 _FEW_EVENTS = 2**13  # whose law is found sooner one by one

@@ -18,7 +18,8 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import bdtr, betaincinv, gammainccinv, gammaincinv
 
-from caltest._sums import Array, law_of_events
+from caltest._sums import Array
+from caltest.binning import law_of_events
 from caltest.forms import Side
 from caltest.statistics.times import ProductLimit, follows, incidence, kaplan_meier, strata_of
 

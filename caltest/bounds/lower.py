@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from caltest._arguments import arguments, check_draws, flag, level_of_confidence
 from caltest._parallel import Workers, single_threaded_blas
-from caltest._sums import Array, Mask, Places, blocks, law_of_events
+from caltest._sums import Array, Mask, Places, blocks
 from caltest._visible import visible
-from caltest.binning import EqualWidth, reliability_curve
+from caltest.binning import EqualWidth, law_of_events, reliability_curve
 from caltest.bounds.intervals import largest_refuted
 from caltest.data import Rows, Sample
 from caltest.data.diagnose import impossible_labels
