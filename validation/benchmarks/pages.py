@@ -3,7 +3,7 @@
 ``<!-- time: SKCE_uq, TV, n = 1 000, m = 10 -->2.3 ms<!-- -->`` shows as "2.3 ms". The marks name a case
 as ``--list`` does, and `rewritten` puts there what the CSV files say. There are ``time``, ``memory``,
 ``exponents`` (of the growth of memory), ``loop`` and ``plain`` (nanoseconds, "cityblock, m = 10"),
-``machine`` (a column) and ``table`` ("loops").
+``machine`` (a column) and ``table`` ("loops", "aims", "growth").
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def rewrite(results: Path, say: Callable[[str], None] = print) -> None:
 def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
     """Return what finds a number by its name, for every kind."""
     times = {_title(row): row for row in store.times(results).rows if not row["reason"]}
-    growth = {row["what"]: row for row in store.growth(results).rows}
+    exponents = store.growth(results).rows
+    growth = {row["what"]: row for row in exponents}
     loops = store.loops(results).rows
     by_name = {f"{row['loop']}, m = {row['m']}": row for row in loops}
     machines = {row["run"]: row for row in store.machine(results).rows}
@@ -69,6 +70,8 @@ def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
     tables: dict[str, Callable[[], str]] = {}
     if loops:
         tables["loops"] = lambda: table.of_loops(loops)
+    if exponents:
+        tables["growth"] = lambda: table.of_growth(exponents)
     if reached:
         tables["aims"] = lambda: f"{_when(before, machines)}\n\n{table.markdown(reached)}"
 

@@ -71,8 +71,7 @@ def written(folder: Path) -> str:
     if findings:
         parts += ["\n## Found in other packages\n", "\n".join(map(_finding, findings))]
     if growth:
-        shown = [_growth(row) for row in growth]
-        parts += ["\n## Growth\n\nSlopes on logarithmic scales.\n", markdown(shown)]
+        parts += ["\n## Growth\n\nSlopes on logarithmic scales.\n", of_growth(growth)]
     return "\n".join(parts) + "\n"
 
 
@@ -92,6 +91,11 @@ def _nanoseconds(row: Row) -> str:
     both = (float(row[f"{way}_ns"]) for way in ("compiled", "plain"))
     compiled, plain = (f"{x:.2g}" if x < 99.5 else f"{x:.0f}" for x in both)
     return f"{compiled} ({plain})"
+
+
+def of_growth(growth: Sequence[Row]) -> str:
+    """Return the table of exponents."""
+    return markdown([_growth(row) for row in growth])
 
 
 def markdown(rows: Sequence[Mapping[str, str]]) -> str:
