@@ -62,7 +62,11 @@ def test_marks_on_pages_name_what_is_measured():
     from validation.benchmarks.store import MACHINE
 
     names = {"time": {str(case) for case in cases()}, "exponent": {each.what for each in SERIES}}
-    names["memory"], names["machine"], names["table"] = names["time"], set(MACHINE), {"loops", "aims", "growth"}
+    names["memory"], names["machine"], names["table"] = (
+        names["time"],
+        set(MACHINE),
+        {"loops", "aims", "growth"},
+    )
     names["loop"] = {f"{name}, m = {m}" for name, loop in LOOPS.items() for m in loop.classes}
     names["plain"] = names["loop"]
     marks = [mark for page in pages() for mark in MARK.findall(page.read_text(encoding="utf-8"))]

@@ -247,7 +247,10 @@ _WHY = {
 
 def _by_place(story: Story) -> dict[str, list[Any]]:
     """Return what is not settled, by why."""
-    return {place: [each.of for each in story.unsettled if each.place == place] for place in _WHY}
+    found: dict[str, list[Any]] = {place: [] for place in _WHY}
+    for each in story.unsettled:
+        found.get(each.place, []).append(each.of)
+    return found
 
 
 def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
