@@ -103,8 +103,7 @@ class GaussianPredictions(Shaped):
     @cached_property
     def whitener(self) -> Array:
         """The inverse factors, (n, d, d), or one for all rows."""
-        alone = self._factor.shape[1] == 1
-        return np.asarray(1.0 / self._factor if alone else np.linalg.inv(self._factor))
+        return np.linalg.inv(self._factor)
 
     def _places(self, mean: Any, spread: Any) -> list[int]:
         """Return where the entries of the mean are among the columns of a table, if both have names."""
@@ -117,17 +116,17 @@ class GaussianPredictions(Shaped):
         """Return the normalised squared errors (x − μ)ᵀ C⁻¹ (x − μ), (…, n)."""
         lead = outcomes.shape[: outcomes.ndim - self.mean.ndim]
         errors = outcomes.reshape(*lead, *self._centre.shape) - self._centre
-        whitened = np.einsum("nij,...nj->...ni", self._of_rows(self.whitener), errors)
+        whitened = np.einsum("nij,...nj->...ni", self.whitener, errors)
         return np.asarray(np.einsum("...i,...i->...", whitened, whitened))
 
-    def _of_rows(self, matrices: Any) -> Any:
-        n, d = self._centre.shape
-        return np.broadcast_to(matrices, (n, d, d))
-
-    def _z(self, outcomes: Array) -> Array:
+    @property
+    def _sd(self) -> Array:
         if self.dimension is not None:
             raise self.lacking("cdf")
-        return np.asarray((outcomes - self.mean) * self.whitener[:, 0, 0])
+        return self.factors[:, 0, 0]
+
+    def _z(self, outcomes: Array) -> Array:
+        return np.asarray((outcomes - self.mean) * (1.0 / self._sd))
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
         """Return Φ(z) twice."""
@@ -136,28 +135,25 @@ class GaussianPredictions(Shaped):
 
     def quantile(self, levels: Array) -> Array:
         """Return μ + σ Φ⁻¹."""
-        self._z(self.mean)
-        return np.asarray(self.mean + self.factors[:, 0, 0] * ndtri(levels))
+        return np.asarray(self.mean + self._sd * ndtri(levels))
 
     def crps(self, outcomes: Array) -> Array:
         """Return σ [z (2 Φ(z) − 1) + 2 φ(z) − 1/√π] (Gneiting and Raftery 2007, below Equation 21)."""
         z = self._z(outcomes)
         density = np.exp(-0.5 * z**2) * np.sqrt(2.0 / np.pi)
-        return np.asarray(self.factors[:, 0, 0] * (z * (2.0 * ndtr(z) - 1.0) + density - np.pi**-0.5))
+        return np.asarray(self._sd * (z * (2.0 * ndtr(z) - 1.0) + density - np.pi**-0.5))
 
     def crps_excess(self, outcomes: Array) -> Array:
         """Return the CRPS less its expectation, σ/√π."""
-        return np.asarray(self.crps(outcomes) - self.factors[:, 0, 0] / np.sqrt(np.pi))
+        return np.asarray(self.crps(outcomes) - self._sd / np.sqrt(np.pi))
 
     def crps_size(self) -> float:
         """Return the mean of (2 − √2) σ/√π."""
-        self._z(self.mean)
-        return float(self.factors[:, 0, 0].mean() * (2.0 - 2.0**0.5) / np.pi**0.5)
+        return float(self._sd.mean() * (2.0 - 2.0**0.5) / np.pi**0.5)
 
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return μ and σ²."""
-        self._z(self.mean)
-        return self.mean, self.factors[:, 0, 0] ** 2
+        return self.mean, self._sd**2
 
     def support(self) -> tuple[float, float]:
         """Return numbers between which outcomes of all rows lie, but for 10⁻¹⁰ of each."""
@@ -193,7 +189,7 @@ class GaussianPredictions(Shaped):
     @property
     def factors(self) -> Array:
         """The Cholesky factors L, (n, d, d)."""
-        return np.asarray(self._of_rows(self._factor))
+        return np.broadcast_to(self._factor, (*self._centre.shape, self._centre.shape[1]))
 
 
 # ------------------------------------------------------------------ normal, by its spread

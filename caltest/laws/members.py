@@ -85,8 +85,8 @@ class Members(Shaped):
         values = rows_first(values, "members")
         array = finite_table("members", values, shapes, ndim=(2, 3), fine=lambda x: ~np.isinf(x))
         vectors, missing = array.ndim == 3, np.isnan(array).reshape(len(array), -1)
-        amiss = np.any if vectors else np.all
-        for row in np.flatnonzero(amiss(missing, axis=1))[:1] if missing.any() else ():
+        amiss = missing.any() and (missing.any(axis=1) if vectors else missing.all(axis=1))
+        for row in np.flatnonzero(amiss)[:1]:
             found = "vectors among members of {row} have missing entries"
             found += "; give the same number to all rows."
             raise InputError(found if vectors else "{row} has no member; leave it out.", row=int(row))

@@ -618,8 +618,7 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
         raise InputError(f"{found}; {do}.", row=int(row))
     chances = np.zeros((len(table), table.shape[1] + 1))
     np.clip(np.subtract(1.0, table, out=chances[:, 1:]), 0.0, 1.0, out=chances[:, 1:])
-    if rises:  # by rounding
-        np.maximum.accumulate(chances, axis=1, out=chances)
+    chances = np.maximum.accumulate(chances, axis=1) if rises else chances  # by rounding
     if not (at[:, 0] == 0.0).any():
         return np.pad(at, ((0, 0), (1, 0))), chances
     if (at[:, 0] > 0.0).any() or (chances[:, 1] > _ROUNDED).any():
