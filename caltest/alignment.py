@@ -175,6 +175,8 @@ def in_dimensions(given: Any, outcomes: Any) -> Any:
 
 def column_names(data: Any) -> tuple[str, ...]:
     """Return the names of the columns of a frame, or the coordinates of xarray's, if there are any."""
+    if type(data) is np.ndarray:  # as most are
+        return ()
     if is_xarray(data) and len(data.dims) > 1:
         last = data.dims[-1]
         return tuple(map(str, data.coords[last].values)) if last in data.coords else ()

@@ -189,7 +189,9 @@ class GaussianPredictions(Shaped):
     @property
     def factors(self) -> Array:
         """The Cholesky factors L, (n, d, d)."""
-        return np.broadcast_to(self._factor, (*self._centre.shape, self._centre.shape[1]))
+        shape = *self._centre.shape, self._centre.shape[1]
+        whole = self._factor.shape == shape
+        return np.asarray(self._factor if whole else np.broadcast_to(self._factor, shape))
 
 
 # ------------------------------------------------------------------ normal, by its spread
@@ -266,12 +268,12 @@ class Normal(GaussianPredictions):
         """Say so where the spread looks like its square, or its root."""
         if self.dimension is not None:
             return ()
-        sd, errors = self.factors[:, 0, 0], outcomes - self.mean
-        of_sd = self._states == "sd"
-        other = sd**0.5 if of_sd else sd**2
+        sd, errors, of_sd = self._sd, outcomes - self.mean, self._states == "sd"
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
-            as_stated, as_other = (float(np.mean((errors / each) ** 2)) for each in (sd, other))
-        if _AMISS[0] <= as_stated <= _AMISS[1] or not _FITS[0] <= as_other <= _FITS[1]:
+            if _AMISS[0] <= float(np.mean((errors / sd) ** 2)) <= _AMISS[1]:
+                return ()
+            as_other = float(np.mean((errors / (sd**0.5 if of_sd else sd**2)) ** 2))
+        if not _FITS[0] <= as_other <= _FITS[1]:
             return ()
         meant, instead = ("variances", "variance") if of_sd else ("standard deviations", "sd")
         found = f"Squared errors fit the values of {self._states} if these are {meant}"
