@@ -17,7 +17,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -158,7 +157,7 @@ class EqualMass(ScoreBinning):
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
         """Return the largest score of every bin but the last, between 0 and 1."""
-        if _are_alike(weights):
+        if weights is None or (weights == weights[0]).all():
             values, counts = np.unique(scores, return_counts=True)
         else:
             values, group = np.unique(scores, return_inverse=True)
@@ -260,10 +259,6 @@ def _median(values: Array, weights: Array) -> float:
     place = int(np.searchsorted(ends, 0.5 - _ROUNDING))
     after = min(place + (ends[place] <= 0.5 + _ROUNDING), len(order) - 1)
     return float(0.5 * (values[order[place]] + values[order[after]]))
-
-
-def _are_alike(weights: Array | None) -> bool:
-    return weights is None or bool((weights == weights[0]).all())
 
 
 def _even_edges(n_bins: int) -> Array:
@@ -455,15 +450,8 @@ def bin_table(
     means = {"confidence": curve.predicted, "frequency": curve.observed}
     means |= {"ece": np.abs(error), "esce": error, "ecd": ecd}
     table |= {name: column(each, float(share @ each)) for name, each in means.items()}
-    return pd.DataFrame(table, index=_names(int(bins)).view())  # whose name is the user's
-
-
-@cache
-def _names(n_bins: int) -> pd.Index:
-    import pandas as pd
-
-    names = [f"({low:g}, {high:g}]" for low, high in pairwise(_even_edges(n_bins))]
-    return pd.Index([names[0].replace("(", "["), *names[1:], "weighted sum"])
+    names = [f"({low:g}, {high:g}]" for low, high in pairwise(edges)]
+    return pd.DataFrame(table, index=[names[0].replace("(", "["), *names[1:], "weighted sum"])
 
 
 # ---------------------------------------------------------------------- bands

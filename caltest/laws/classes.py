@@ -273,8 +273,7 @@ class Classes(Law):
             with np.errstate(divide="ignore"):
                 logs = np.log(floored[rows], out=found[rows])
             known = logs if possible else np.where(probs > 0, logs, 0.0)
-            few = m < 8  # else it is the sum over columns that is slow
-            sums = over_columns(np.add, probs * known) if few else np.einsum("ik,ik->i", probs, known)
+            sums = over_columns(np.add, probs * known) if m < 8 else np.einsum("ik,ik->i", probs, known)
             np.subtract(sums[:, None], logs, out=logs)
         return found
 
