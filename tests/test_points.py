@@ -5,11 +5,13 @@ import json
 import jsonschema
 import numpy as np
 import pytest
+import scipy.special
 import scipy.stats
 from support import binomial_limits
 
 import caltest
 from caltest.predictive import Point
+from caltest.statistics.points import Bets, bets_of
 
 
 def _shares(n=400, seed=0):
@@ -30,6 +32,20 @@ def test_guarantee_is_what_ends_allow_for():
         assert (found.guarantee, found.pvalue < 0.05) == (guarantee, True)
     low = caltest.test(Point(x - 4, low=0), y, alternative="less", rng=0)
     assert (low.guarantee, low.pvalue < 0.05) == ("exact", True)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e30, 1e-30])
+@pytest.mark.parametrize(("n", "mean", "times"), [(7, 0.2, 1.0), (6000, 0.01, 1.0), (6000, 0.3, 0.01)])
+def test_bets_are_the_mean_of_products_though_few_shares_are_looked_at(n, mean, times, unit):
+    sums = np.random.default_rng(n).beta(2, 5, n) - 0.3
+    for counts in (np.ones(n), 1.0 + np.arange(n) % 2):
+        for sign in (1, -1):
+            room = float((counts * mean - sign * sums).max()) * 1.01
+            shares, weights = bets_of(n * times)
+            gains = shares[:, None] * (sign * sums - counts * mean) / room
+            plain = scipy.special.logsumexp(times * np.log1p(gains).sum(axis=1), b=weights)
+            found = Bets(unit * sums, counts).log_wealth(unit * room, unit * mean, sign, times)
+            assert found == pytest.approx(plain, rel=1e-12, abs=1e-12)
 
 
 def test_a_median_is_a_quantile_forecast_of_one_level():

@@ -75,20 +75,20 @@ class Bets:
 
     @cached_property
     def _series(self) -> tuple[float, float, Array]:
-        """Return the mean, how far sums are from it, and Σ (s − s̄)^k / k times 1, −1, 1, ….
+        """Return the mean, how far sums are from it, and Σ ((s − s̄) / far)^k / k times 1, −1, 1, ….
 
         It is infinitely far where they count differently, so that the series is of no use.
         """
         middle, added = float(self.sums.mean()), np.zeros(len(_TERMS))
+        far = max(float(self.sums.max()) - middle, middle - float(self.sums.min()))
         if np.ptp(self.counts) > 0.0:
             return middle, np.inf, added
         for rows in blocks(len(self.sums), _STAYING):
-            apart = self.sums[rows] - middle
+            apart = (self.sums[rows] - middle) / (far or 1.0)
             power = np.ones(len(apart))
             for k in range(len(added)):
                 power *= apart
                 added[k] += power.sum()
-        far = max(float(self.sums.max()) - middle, middle - float(self.sums.min()))
         return middle, far, added * (-1.0) ** (_TERMS - 1.0) / _TERMS
 
     def log_wealth(self, room: float, mean: float = 0.0, sign: int = 1, times: float = 1.0) -> float:
@@ -102,19 +102,20 @@ class Bets:
         if not np.isfinite(room):
             return -np.inf
         shares, weights = bets_of(len(self.sums) * times)
+        nothing = _NOTHING / times
         (middle, far, added), logs = self._series, np.full(len(shares), -np.inf)
         with np.errstate(divide="ignore", invalid="ignore"):
             lost = shares * (self.counts[0] * mean - sign * middle) / room
-            tilts = sign * shares / room / (1.0 - lost)
-            first = int(np.count_nonzero(~(np.abs(tilts) * far <= _NEAR)))
+            tilts = sign * far * shares / room / (1.0 - lost)
+            first = int(np.count_nonzero(~(np.abs(tilts) <= _NEAR)))
             powers = (np.ones((len(added), 1)) * tilts[first:]).cumprod(axis=0)
             logs[first:] = len(self.sums) * np.log1p(-lost[first:]) + added @ powers
             if first == len(shares) > 2:  # the largest may be all that count
                 one, two = logs[:2] = [self._at(share, room, mean, sign) for share in shares[:2]]
-                first = 0 if one > two and two - 0.5 * (one - two) < one - _NOTHING else first
+                first = 0 if one > two and two - 0.5 * (one - two) < one - nothing else first
             for k in range(first - 1, -1, -1):
                 one, two = logs[k + 1 : k + 3] if k + 2 < len(shares) else (np.inf, np.inf)
-                if one < two and one + 2.0 * (one - two) < logs.max() - _NOTHING:
+                if one < two and one + 2.0 * (one - two) < logs.max() - nothing:
                     logs[: k + 1] = -np.inf
                     break
                 logs[k] = self._at(shares[k], room, mean, sign)
