@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import partial
+from itertools import count
 from numbers import Number
 from typing import Any, NamedTuple, TypeAlias
 from unicodedata import category, normalize
@@ -136,24 +138,30 @@ def different(cells: Sequence[Any], what: str) -> Different:
 
     What is missing stands last. ``what`` is the name of the argument.
     """
-    import pandas as pd  # slow
-
     kinds = set(map(type, cells))
     if kinds & {bool, np.bool_}:  # True is not 1
         cells = [_BOOLEANS[bool(x)] if isinstance(x, bool | np.bool_) else x for x in cells]
     if Decimal in kinds:  # one that is no number cannot be compared
         cells = [None if isinstance(x, Decimal) and x.is_nan() else x for x in cells]
-    try:
-        dtype = None if kinds in ({int}, {float}) else object
-        codes, distinct = pd.factorize(pd.Series(cells, dtype=dtype).to_numpy())
-    except Exception:  # an entry that has no hash, or cannot be compared
-        row = next((row for row, cell in enumerate(cells) if attempt(partial(hash, cell)) is None), 0)
-        raise no_value(what, row, cells[row]) from None
-    if kinds & {bool, np.bool_}:
-        distinct = np.array([x[0] if x in _BOOLEANS else x for x in distinct.tolist()], object)
-    if len(codes) and codes.min() < 0:
-        codes = np.where(codes < 0, len(distinct), codes)
-        distinct = np.append(distinct, [np.nan if distinct.dtype.kind == "f" else None])
+    values = np.array(cells if kinds in ({int}, {float}) else None)
+    if values.dtype.kind in ("iu" if int in kinds else "f"):  # not too large
+        ordered, first, places = np.unique(values, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        codes, distinct = np.argsort(order)[places], ordered[order]
+        absent = np.isnan(distinct)
+    else:
+        number_of_cell = defaultdict[Any, int](count().__next__)
+        try:
+            codes = np.fromiter(map(number_of_cell.__getitem__, cells), np.intp, len(cells))
+        except Exception:  # an entry that has no hash, or cannot be compared
+            row = next((k for k, cell in enumerate(cells) if attempt(partial(hash, cell)) is None), 0)
+            raise no_value(what, row, cells[row]) from None
+        every = [x[0] if type(x) is tuple and x in _BOOLEANS else x for x in number_of_cell]
+        distinct = np.fromiter(every, object, len(every))
+        absent = np.array([not isinstance(x, str) and is_missing(x) for x in every], np.bool_)
+    if absent.any():
+        codes = np.where(absent, (~absent).sum(), np.cumsum(~absent) - 1)[codes]
+        distinct = np.append(distinct[~absent], [np.nan if distinct.dtype.kind == "f" else None])
     return codes, distinct
 
 

@@ -148,11 +148,11 @@ def _check_alike(groups: Any, other: Input, first: Path) -> None:
     """Raise if the rows of another file, where it has the same columns, are in other groups."""
     from caltest.spelling import spelled
 
-    if (own := attempt(other.with_groups)) is None or len(own[1]) != len(groups):
+    if (own := attempt(other.with_groups)) is None:
         return
     for name, cells in groups.items():
-        pairs = zip(cells.map(spelled), own[1][name].map(spelled), strict=True)
-        for row in [k for k, (one, its) in enumerate(pairs) if one != its][:1]:
+        pairs = [*zip(cells, own[1][name], strict=False)] * (len(cells) == len(own[1][name]))
+        for row in [k for k, pair in enumerate(pairs) if len({*map(spelled, pair)}) > 1][:1]:
             text = "column {name} is another than that of {first} in {row}; give the same rows."
             error = InputError(text, name=quoted(name), first=called(first), row=row)
             raise error.within(called(other["FILE"]))

@@ -217,7 +217,7 @@ _WHOLE = (
 )
 #: What says whose predictions are meant.
 READ = ("FILE", "example", "event", *_OF_FILES)
-_How = Literal["read", "read_with_groups", "read_late", "scan"]
+_How = Literal["read", "read_grouped", "read_late", "scan"]
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,14 @@ class Input:
         """Read the columns of groups too, None without any, and the name of a single probability."""
         if self["example"] is not None:
             return self.sample(), None, None
-        sample, frame = self.read("read_with_groups", **how)
-        own = frame[[x for x in frame if x != self["order"] or x in (self["group"] or ())]]
-        return sample, own if len(own.columns) else None, frame.attrs.get("event")
+        sample, columns, event = self.read("read_grouped", **how)
+        apart = {self["order"]} - {*(self["group"] or ())}
+        return sample, {name: columns[name] for name in columns if name not in apart} or None, event
 
     @property
     def order(self) -> Any:
         """The column of the order of rows; None without one."""
-        return None if self["order"] is None else self.read("read_with_groups")[1][self["order"]]
+        return None if self["order"] is None else self.read("read_grouped")[1][self["order"]]
 
     def check_example(self, files: object) -> None:
         """Raise if there are files beside an example, or options about their columns."""

@@ -229,6 +229,7 @@ def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _LABEL = Argument("label", ...)
+_PLAIN = re.compile(r"u?int\d+|halffloat|float|double|bool|(large_)?string")  # types of Arrow
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
 _SHARE, _WHOLE = Number(0.0, 1.0, "[]"), Number(0.0, 1e6, "(]", "give 100 for percent")
@@ -455,7 +456,10 @@ class Columns:
 
         ``load`` returns the cells of a column, to say what is wrong with it.
         """
-        frame: Any = nw.from_native(schema.empty_table(), eager_only=True)
+        import pyarrow as pa
+
+        # `empty_table` would import pandas, which takes long.
+        frame: Any = nw.from_native(pa.Table.from_batches([], schema), eager_only=True)
         given = self.roles.columns is not None
         advice = Phrase(f"name the probability columns, with {Argument('columns', ..., _OR_GROUP)}")
         if not self.probs:
@@ -538,13 +542,14 @@ class Columns:
         if self.label is not None:
             whence = f"probs from {where}" if roles.numbers is None else str(roles.numbers)
             origin = f"labels were read from column {quoted(self.label)}, {whence}"
-            labels = frame.get_column(self.label)
-        weights = None if roles.weights is None else frame.get_column(roles.weights)
+            labels = _array(table.column(self.label))
+        weights = None if roles.weights is None else _array(table.column(roles.weights))
         if roles.numbers is None:
             probs: Any = self._floats(table) or frame.select(self.probs)
         else:
-            each = ((name, frame.get_column(name)) for name in self.numeric)
-            probs = {k: (x if x.dtype == nw.String else x.cast(nw.Float64)).to_numpy() for k, x in each}
+            given = ((name, table.column(name)) for name in self.numeric)
+            each = {k: _array(x if "string" in str(x.type) else x.cast("float64")) for k, x in given}
+            probs = {k: x.to_numpy() if isinstance(x, nw.Series) else x for k, x in each.items()}
             labels = probs.get(self.label)
         if told:
             origin += f"; {told}, which {Argument('skip_missing', True)} leaves out"
@@ -557,7 +562,7 @@ class Columns:
         columns = [table.column(name) for name in self.probs]
         if any(str(each.type) not in ("float", "double") or each.null_count for each in columns):
             return None
-        values = np.column_stack([each.to_numpy() for each in columns])
+        values = np.column_stack([_array(each) for each in columns])
         return NamedArray(values, self.probs, any(str(each.type) == "float" for each in columns))
 
 
@@ -669,6 +674,22 @@ def cells_in(column: Any, name: str) -> list[Any]:
         elif isinstance(cell, float) and 2.0**53 <= abs(cell) < np.inf:
             raise InputError(_LARGE, column=quoted(name), found=f"{cell:.17g}", row=row)
     return cells
+
+
+def _array(column: Any) -> Any:
+    """Return a column of Arrow's as an array; as narwhals does if it has gaps, or is no plain one.
+
+    Arrow's own way imports pandas, which takes longer than an audit of few rows.
+    """
+    kind = str(column.type)
+    if column.null_count or not _PLAIN.fullmatch(kind):
+        return nw.from_native(column, series_only=True)
+    if kind.endswith("string"):
+        coded = column.dictionary_encode().combine_chunks()
+        return np.array(coded.dictionary.to_pylist(), dtype=object)[np.from_dlpack(coded.indices)]
+    column = column.cast("uint8") if kind == "bool" else column
+    whole = column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return np.from_dlpack(whole).astype(np.bool_) if kind == "bool" else np.from_dlpack(whole)
 
 
 def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:

@@ -207,20 +207,36 @@ def read_with_groups(
     >>> sample.rows.classes, groups["station"].tolist()
     (('dry', 'rain'), ['007', '012'])
     """
-    with paths.named(paths.called(path)):
-        roles = Roles(label, groups=groups, needs_labels=needs_labels, **options)
-        content = _content(path, roles, truth, where)
-        sample = None if content.labels is None else content.checked(rounding=rounding, part=part)
-        rows = content.checked_predictions() if sample is None else sample.rows
     import pandas as pd
 
+    how: Any = {"needs_labels": needs_labels, "truth": truth, "where": where, **options}
+    found, columns, event = read_grouped(path, label, groups, part, rounding, **how)
+    rows = found if isinstance(found, Rows) else found.rows
+    columns = {name: pd.Series(cells, dtype=object) for name, cells in columns.items()}
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
+    if event is not None:
+        frame.attrs["event"] = event
+    return found, frame
+
+
+@arguments(path=paths_of)
+def read_grouped(
+    path: Any,
+    label: Any = None,
+    groups: Any = (),
+    part: bool = False,
+    rounding: float | None = None,
+    **how: Any,
+) -> tuple[Sample | Rows, dict[str, Any], str | None]:
+    """Read as :func:`read_with_groups`: columns are lists, and the event's name comes last."""
+    truth, where = how.pop("truth", None), how.pop("where", None)
+    with paths.named(paths.called(path)):
+        content = _content(path, Roles(label, groups=groups, **how), truth, where)
+        sample = None if content.labels is None else content.checked(rounding=rounding, part=part)
+        found = sample or content.checked_predictions()
     asked = (groups,) if isinstance(groups, str) else groups
     shown = [name for name in content.groups if name in asked or name != content.roles.clusters]
-    columns = {name: pd.Series(content.groups[name], dtype=object) for name in shown}
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
-    if content.event is not None:
-        frame.attrs["event"] = content.event
-    return sample or rows, frame
+    return found, {name: content.groups[name] for name in shown}, content.event
 
 
 def read_late(
