@@ -463,7 +463,8 @@ class OutcomeSampler:
         """Return draws ``start`` (a multiple of the block) to ``stop``."""
         first = (start + part.start for part in blocks(stop - start, self.block))
         streams = (generator(self.seed, each // self.block) for each in first)
-        return np.concatenate([self.outcomes(each, self.block) for each in streams])[: stop - start]
+        drawn = [self.outcomes(each, self.block) for each in streams]
+        return (drawn[0] if len(drawn) == 1 else np.concatenate(drawn))[: stop - start]
 
 
 def as_stated(values: Any) -> Any:

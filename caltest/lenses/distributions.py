@@ -151,12 +151,8 @@ class _Between(NumberLens):
 
 def _between(low: Array | None, high: Array | None, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return 1 where an outcome lies between the ends of its row, else 0."""
-    inside = np.ones(outcomes.shape, dtype=np.bool_)
-    if low is not None:
-        inside &= outcomes >= low[rows]
-    if high is not None:
-        inside &= outcomes <= high[rows]
-    return inside.view(np.uint8)
+    above = True if low is None else outcomes >= low[rows]
+    return np.logical_and(above, True if high is None else outcomes <= high[rows]).view(np.uint8)
 
 
 @options(threshold=_threshold)
