@@ -268,7 +268,8 @@ def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, high
                 here = total[b] - expected[e]
                 low[b], high[b] = min(low[b], here), max(high[b], here)
             e += 1
-    lowest[:], highest[:] = low[: len(lowest)], high[: len(highest)]
+    for b in range(len(lowest)):  # `lowest[:] = low[…]` compiles for two seconds, for its message
+        lowest[b], highest[b] = low[b], high[b]
 
 
 @loop
@@ -375,7 +376,8 @@ def chain_sums(words: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> 
             shrunk = before[b] * factor
             total[b] += shrunk * own
             before[b] = shrunk + own
-    sums[:] = total[: len(sums)]
+    for b in range(len(sums)):
+        sums[b] = total[b]
 
 
 @loop
