@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import suppress
 from dataclasses import fields, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, ClassVar
 
 import numpy as np
@@ -151,8 +151,9 @@ class _Between(NumberLens):
 
 def _between(low: Array | None, high: Array | None, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
     """Return 1 where an outcome lies between the ends of its row, else 0."""
-    above = True if low is None else outcomes >= low[rows]
-    return np.logical_and(above, True if high is None else outcomes <= high[rows]).view(np.uint8)
+    inside = [] if low is None else [outcomes >= low[rows]]
+    inside += [] if high is None else [outcomes <= high[rows]]
+    return reduce(np.bitwise_and, inside).view(np.uint8)
 
 
 @options(threshold=_threshold)
