@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import wraps
+from functools import partial, wraps
 from itertools import chain
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, dataclass_transform
@@ -357,16 +357,21 @@ def changed(given: T, **values: Any) -> T:
     return found
 
 
-def when_asked(name: str) -> Callable[[Class], Class]:
-    """Let a field of a frozen dataclass be given as a function, called when the field is asked for."""
+def when_asked(*names: str) -> Callable[[Class], Class]:
+    """Let fields of a frozen dataclass be given as functions, called when they are needed."""
 
-    def asked(given: Any) -> Any:
+    def asked(name: str, given: Any) -> Any:
         if callable(value := vars(given)[name]):
             value = vars(given)[name] = value()
         return value
 
-    def decorated(cls: Class) -> Class:
-        setattr(cls, name, property(asked, lambda given, value: vars(given).update({name: value})))
+    def kept(name: str, given: Any, value: Any) -> None:
+        vars(given)[name] = value
+
+    def decorated(cls: Any) -> Any:
+        for name in names:
+            setattr(cls, name, property(partial(asked, name), partial(kept, name)))
+        cls.__getstate__ = lambda given: vars(given) | {name: getattr(given, name) for name in names}
         return cls
 
     return decorated

@@ -258,9 +258,6 @@ class CalibrationResult(Result):
     alpha: float = 0.05
     order: str = ""
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"premises": self.premises}  # a copy does not take the rows along
-
     @property
     def story(self) -> Story:
         """What it says: whether an error is found, the means, and what to do next."""

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, roc_auc_score
-from statsmodels.nonparametric.smoothers_lowess import lowess
 
 import caltest
 from caltest.auditing.estimates import usual_numbers
@@ -42,17 +41,6 @@ def test_the_smooth_curve_knows_a_known_error():
     ):  # fmt: skip
         assert index == pytest.approx(value, abs=0.01)
     assert found.observed_to_expected == pytest.approx((p**1.3).mean() / p.mean(), rel=0.03)
-
-
-@pytest.mark.parametrize("p", [P, P.round(2), RNG.beta(0.05, 0.5, 300), P[:3], np.repeat(P[:2], 9)])
-def test_the_smooth_curve_is_that_of_statsmodels(p):
-    y = (RNG.random(len(p)) < p).astype(int)
-    how = {"it": 0, "delta": 0.01 * float(np.ptp(p)), "return_sorted": False}
-    with np.errstate(all="ignore"):
-        off = np.abs(np.clip(lowess(y, p, 0.75, **how), 0.0, 1.0) - p)
-    found = usual_numbers(sample(p, y))
-    assert (found.ici, found.e50) == pytest.approx((off.mean(), np.median(off)), rel=1e-12)
-    assert found.e90 == pytest.approx(np.quantile(off, 0.9), rel=1e-12)
 
 
 def test_numbers_of_many_classes_are_of_the_top_class():

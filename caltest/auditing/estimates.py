@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from typing import Any, Literal, TypeAlias
 
@@ -27,6 +27,7 @@ import scipy
 from numpy.typing import NDArray
 from scipy.special import bdtrik, logsumexp
 
+from caltest._arguments import when_asked
 from caltest._sums import Array, Mask
 from caltest.auditing.limits import Limit
 from caltest.auditing.plan import Look
@@ -47,6 +48,7 @@ _STATED = 0.95  # probability of the interval that is widened
 _ROUNDING = 1e-9  # of a count
 
 
+@when_asked("ici", "e50", "e90")
 @dataclass(frozen=True)
 class UsualNumbers:
     """Numbers that are usually printed of a model; NaN where the rows do not determine one.
@@ -109,57 +111,35 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     auc = float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
     ranked = (auc, None) if whole.rows.n_classes == 2 else (None, event_rate)
     log_loss = float(-w @ np.log(np.maximum(of_label, _LEAST)))
-    smooth = _distances(p, y) if view.rows.are_alike else (None, None, None)
+    distances = _distances(p, y) if view.rows.are_alike else lambda: (None, None, None)
+    smooth = (lambda k=k: distances()[k] for k in range(3))
     ratio = event_rate / float(w @ p) if w @ p > 0.0 else float("nan")
     given: tuple[Any, ...] = (*ranked, line.slope, line.in_the_large, *smooth, ratio)
     return UsualNumbers(lens, ece.value(view.labels), *terms, log_loss, *given)
 
 
-def _distances(p: Array, y: Array) -> tuple[float, float, float] | tuple[None, None, None]:
-    """Return how far predictions are from a loess curve: mean, median, 90th percentile.
+def _distances(p: Array, y: Array) -> Callable[[], tuple[float | None, ...]]:
+    """Return what returns how far predictions are from a loess curve: mean, median, 90th percentile.
 
     The curve is that of all rows, or of every k-th.
     """
     step, order = max(1, -(-len(p) // _MOST_SMOOTHED)), np.argsort(p, kind="stable")
-    p, y = p[order], y[order]
-    if p[0] == p[-1]:
-        return (abs(float(p[0]) - float(y.mean())),) * 3
-    p, y = p[step // 2 :: step], y[step // 2 :: step]
+    if p[order[0]] == p[order[-1]]:
+        return lambda: (abs(float(p[0]) - float(y[order].mean())),) * 3
+    some = order[step // 2 :: step]
+    return cache(partial(_from_curve, p[some], y[some]))
+
+
+def _from_curve(p: Array, y: Array) -> tuple[float | None, ...]:
+    from statsmodels.nonparametric.smoothers_lowess import lowess  # takes as long as a small audit
+
+    delta = _STEP * float(p[-1] - p[0])
     with np.errstate(all="ignore"):  # of few different predictions there is no curve
-        found = np.abs(np.clip(_loess(p, y), 0.0, 1.0) - p)
+        curve = lowess(y, p, frac=_SPAN, it=0, delta=delta, return_sorted=False)
+    found = np.abs(np.clip(curve, 0.0, 1.0) - p)
     if not np.isfinite(found).all():
         return None, None, None
     return float(found.mean()), *np.quantile(found, (0.5, 0.9)).tolist()
-
-
-def _loess(x: Array, y: Array) -> Array:
-    """Return the lines that fit best nearby, at increasing x (n,), as statsmodels' ``lowess``, it=0.
-
-    That takes a third of a second to import. Weights are (1 − (distance / the largest one)³)³; between
-    points that are ``_STEP`` apart the curve is drawn straight (Cleveland 1979).
-    """
-    n, i, start = len(x), 0, 0
-    size, delta = min(max(int(_SPAN * n + 1e-10), 2), n), _STEP * float(x[-1] - x[0])
-    places, fits = list[int](), list[float]()
-    while i < n:
-        while start + size < n and x[i] > (x[start] + x[start + size]) / 2.0:
-            start += 1
-        near, of_near = x[start : start + size], y[start : start + size]
-        w = (
-            np.maximum(1.0 - (np.abs(near - x[i]) / max(x[i] - near[0], near[-1] - x[i])) ** 3, 0.0)
-            ** 3
-        )
-        fit = y[i]
-        if (w > 1e-12).sum() >= 2:
-            w /= w.sum()
-            centre = w @ near
-            slopes = (x[i] - centre) * (near - centre) / max(w @ (near - centre) ** 2, 1e-12)
-            fit = (w * (1.0 + slopes)) @ of_near
-        places.append(i)
-        fits.append(float(fit))
-        last, beyond = np.searchsorted(x, [x[i], x[i] + delta], side="right").tolist()
-        i = n if last == n else max(min(beyond, n - 1) - 1, last)
-    return np.interp(x, x[places], fits)
 
 
 # ------------------------------------------------------------------ in units of the outcome
