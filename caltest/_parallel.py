@@ -106,11 +106,7 @@ class Workers:
         return int(min(asked, most))
 
     def map(
-        self,
-        function: Function,
-        tasks: Sequence[Task],
-        description: str = "",
-        sizes: Sequence[float] | None = None,
+        self, function: Function, tasks: Sequence[Task], description: str = "", sizes: Any = None
     ) -> Iterator[Any]:
         """Yield ``function(*task)`` for every task, in the order of the tasks.
 

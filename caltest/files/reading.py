@@ -221,12 +221,7 @@ def read_with_groups(
 
 @arguments(path=paths_of)
 def read_grouped(
-    path: Any,
-    label: Any = None,
-    groups: Any = (),
-    part: bool = False,
-    rounding: float | None = None,
-    **how: Any,
+    path: Any, label: Any = None, groups: Any = (), part: bool = False, rounding: Any = None, **how: Any
 ) -> tuple[Sample | Rows, dict[str, Any], str | None]:
     """Read as :func:`read_with_groups`: columns are lists, and the event's name comes last."""
     truth, where = how.pop("truth", None), how.pop("where", None)

@@ -7,22 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from caltest._numbers import (
-    about_points,
-    confidence_text,
-    counted,
-    in_unit_of,
-    leading,
-    outward_points,
-    percent,
-    percents,
-    points,
-    pvalue,
-    signed_points,
-    unit,
-    up_to,
-    with_unit,
-)
+from caltest import _numbers as numbers
+from caltest._numbers import confidence_text, counted, percents, points, pvalue, unit, with_unit
 from caltest._visible import line, shortened, shown, shown_column
 from caltest.auditing.limits import BOTH
 from caltest.auditing.options import COVERAGE
@@ -42,7 +28,7 @@ from caltest.text.vocabulary import capital, inside, lens_name, limit, subject, 
 # ------------------------------------------------------------------ verdict
 
 
-@in_unit_of
+@numbers.in_unit_of
 def chip(audit: Audit) -> tuple[str, str]:
     """Return the verdict in a few words, and what it means for the limit."""
     own, found = limit(audit), audit.story.found
@@ -289,7 +275,7 @@ def unsettled(audit: Audit) -> list[str]:
         may = "may be beyond" if by_place["estimated"] else "is not shown to be within"
         texts.append(f"The error of {name} {may} your limit; as estimated, it is {size}.")
     for each in story.dropped:
-        most = "" if each.most is None else f" of up to {up_to(each.most)}"
+        most = "" if each.most is None else f" of up to {numbers.up_to(each.most)}"
         texts.append(f"Not checked: {each.what} ({each.reason}). There an error{most} is possible.")
     return texts
 
@@ -328,7 +314,7 @@ def found(audit: Audit) -> list[str]:
         if story.verdict == "not found" and told is not None and told.error is not None:
             view = audit.views[told.view]
             ways = "too high, or too low," if len(audit.sides) > 1 else "too low"
-            error = f"{ways} by about {about_points(told.error)} throughout{where(view.group)}"
+            error = f"{ways} by about {numbers.about_points(told.error)} throughout{where(view.group)}"
             would = "an audit like this would find it 4 times in 5"
             texts.append(f"If {subject(view)} were {error}, {would}.")
     elif lead is not None:
@@ -341,7 +327,7 @@ def found(audit: Audit) -> list[str]:
     if story.spared and story.verdict != "within":  # as the verdict says there
         texts.append("This error is on the side that does not matter.")
     if short := max(audit.described, key=lambda view: view.low or 0.0, default=None):
-        seen, *ends = (percent(each, 0) for each in (short.observed or 0.0, *short.true_rates))
+        seen, *ends = (numbers.percent(each, 0) for each in (short.observed or 0.0, *short.true_rates))
         if short.side == "over":
             covered = f"Coverage is {seen} ({' to '.join(ends)}){where(short.group)}"
             texts.append(f"{covered}; the claim is of all rows together.")
@@ -444,7 +430,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         if names:
             yield f"{text}: {'; '.join(names)}."
     if least := audit.at_least_by_features:  # where it is proved
-        off = f"off by at least {with_unit(outward_points(least, least)[0])} given the features"
+        off = f"off by at least {with_unit(numbers.outward_points(least, least)[0])} given the features"
         yield f"On average over half of the rows, predictions are {off} ({sizes.sure(audit)})."
     if isinstance(lead.of, View):
         yield from _beside(lead.of, audit)
@@ -697,16 +683,15 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     """Lay out the views of an event: names in what room the other columns leave."""
     if audit.posterior:
         return _posterior_table(audit)
-    if not (views := leading(sized, _ROWS)):
+    if not (views := numbers.leading(sized, _ROWS)):
         return []
     claimed = views[0] not in audit.described
     sure, alone = confidence_text(audit.confidence), sizes.own_sure(audit, len(audit.limit.sides))
-
     columns: dict[str, list[str]] = {
         "rows": [f"{view.rows:,}" for view in views],
         "predicted": [sizes.both(view)[0] for view in views],
         unit().seen: [sizes.bracketed(sizes.both(view)[1], view) for view in views],
-        "error": [signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
+        "error": [numbers.signed_points(v.error, v.low, v.high) for v in map(audit.limit.shown, views)],
         f"all: {sure}": [sizes.ends(v, audit) for v in views],
     }
     if audit.limit:

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 import math
 
-from caltest._numbers import (
-    about_points,
-    confidence_text,
-    counted,
-    outward_points,
-    percent,
-    percents,
-    unit,
-    up_to,
-    with_unit,
-    without_rounding,
-)
+from caltest import _numbers as numbers
+from caltest._numbers import outward_points, percents, unit, up_to, with_unit
 from caltest._visible import shown_column
 from caltest.auditing.result import Audit
 from caltest.auditing.views import Condition, Part, Rest, Sized, View
@@ -46,7 +36,7 @@ def left_by(rest: Rest) -> str:
 
 def impossible_rows(audit: Audit) -> str:
     """Return in how many rows a label of probability 0 was observed."""
-    rows = f"{audit.impossible:,} of {counted(audit.n_samples, 'row')}"
+    rows = f"{audit.impossible:,} of {numbers.counted(audit.n_samples, 'row')}"
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
     seen = "label" if audit.n_classes else "outcome"
     return f"In {rows} the model {certain}gave probability 0 to the observed {seen}"
@@ -98,17 +88,17 @@ def too(view: View, audit: Audit) -> str:
         return f"{side}: about {number} times the {unit().seen} {unit().mean}"
     if view.projected:
         return f"at least {distances(view)[0]} percentage points {side}"
-    return f"about {about_points(abs(predicted - observed))} {side}"
+    return f"about {numbers.about_points(abs(predicted - observed))} {side}"
 
 
 def sure(audit: Audit) -> str:
     """Return how sure all intervals are together: "95% confidence"."""
-    return f"{confidence_text(audit.confidence)} confidence"
+    return f"{numbers.confidence_text(audit.confidence)} confidence"
 
 
 def own_sure(audit: Audit, ends: int = 2) -> str:
     """Return how sure an interval is that allows for no other, or one end of it."""
-    return confidence_text(1.0 - ends * min(audit.alpha, 0.25))
+    return numbers.confidence_text(1.0 - ends * min(audit.alpha, 0.25))
 
 
 def interval(view: View | Part | Rest, audit: Audit) -> str:
@@ -171,9 +161,9 @@ def distances(of: Sized) -> tuple[str, str]:
 
 def estimated(error: float, lens: str = "") -> str:
     """Return an estimated error: "13.9 points too high"; none is "0 points"."""
-    error = without_rounding(error)
+    error = numbers.without_rounding(error)
     side = f" {words.counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
-    return f"{about_points(abs(error), 'point')}{side}"
+    return f"{numbers.about_points(abs(error), 'point')}{side}"
 
 
 def means(of: Sized) -> str:
@@ -181,7 +171,7 @@ def means(of: Sized) -> str:
     predicted, observed = both(of)
     least, most = sorted(rates(of))
     if most - least < _ALIKE and least >= 0.1 and not unit().of_outcomes:
-        predicted, observed = (percent(rate, 1) for rate in rates(of))
+        predicted, observed = (numbers.percent(rate, 1) for rate in rates(of))
     ties = " (with ties)" if with_ties(of) else ""
     return f"predicted {predicted}{ties}, {'projected' if of.projected else unit().seen} {observed}"
 
