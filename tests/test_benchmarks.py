@@ -80,7 +80,7 @@ def test_an_older_checkout_is_measured_with_what_is_here(tmp_path):
     assert float(found["ratio"]) == pytest.approx(
         float(found["now_s"]) / float(found["before_s"]), rel=1e-4
     )
-    assert found["pairs"] == "3"
+    assert found["pairs"] == "2"
     assert "| estimate with defaults | 10 | 10 | 1 |" in (tmp_path / "benchmarks.md").read_text()
     assert not (tmp_path / "benchmarks_times.csv").exists()
 

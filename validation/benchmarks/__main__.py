@@ -11,7 +11,7 @@ every row, and where it is not idle at the start, that is said.
 * ``--only NAME``: a group (speed, overhead, estimate, exact, moments, default, scale, dependent,
   others, hundreds, growth, peers, findings, limits, loops), a package, or part of a name;
 * ``--before DIR``: instead, what is ours with an older checkout, and the peer's, in turn with this one:
-  three processes of each, one of cases that take long. Writes ``benchmarks_before.csv``; with ``--only
+  two processes of each, one of cases that take long. Writes ``benchmarks_before.csv``; with ``--only
   speed --peers`` these are the aims of docs/scale.md;
 * ``--peers``: make an environment of each other package in build/peers, with pip;
   ``--peers-python PATH``: take one that is there and has all. Without, their rows say

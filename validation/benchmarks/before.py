@@ -15,7 +15,7 @@ from validation.benchmarks.cases import Case
 from validation.benchmarks.runner import ROOT, Runner, load
 from validation.benchmarks.store import Store
 
-ROUNDS, ONE_ABOVE = 3, 12.0  # processes of each side; seconds of a run above which there is one
+ROUNDS, ONE_ABOVE = 2, 9.0  # processes of each side; seconds of a run above which there is one
 
 
 def commit_of(folder: Path) -> str:

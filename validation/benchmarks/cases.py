@@ -43,7 +43,7 @@ FIRST_COMMAND = (
 )
 BINS, DIAGRAM = "bin table", "points of the reliability diagram"
 CRPS_NORMALS, CRPS_MEMBERS = "CRPS of normals", "CRPS of 20 members"
-D_CALIBRATION, RANKS = "D-calibration of curves", "exact test of ranks"
+D_CALIBRATION, RANKS = "D-calibration of curves", "exact test of ranks among 20 draws"
 AUDIT_OF_COLUMNS = "audit with defaults, three columns of groups, 499 draws"
 AUDIT_OF_NORMALS, AUDIT_OF_MEMBERS = "audit of normals", "audit of 20 members"
 AUDIT_OF_POINTS = "audit of points between known ends"
@@ -365,13 +365,14 @@ def _speed() -> Iterator[Case]:
         for what, of, function, statistic, peer, by in (
             (CRPS_NORMALS, "normals", "estimate", "crps", "normals", "scoringrules"),
             (CRPS_MEMBERS, "members", "estimate", "crps", "members", "scoringrules"),
-            (D_CALIBRATION, "times", "test", "d_calibration", "curves", "SurvivalEVAL"),
+            (D_CALIBRATION, "times", "estimate", "d_calibration", "curves", "SurvivalEVAL"),
         ):
             options: dict[str, Any] = {"of": of, "function": function, "statistic": statistic}
             yield Case("speed", what, n, 2, "numbers", options)
             yield Case("speed", what, n, 2, peer, by=by)
-        yield Case("speed", RANKS, n, 2, "numbers", {"of": "ranks", "function": "test"})
-        yield Case("speed", RANKS, n, 2, "ranks", by="sbi")
+    of_ranks = {"of": "posterior", "function": "test", "statistic": "pit_ks"}
+    yield Case("speed", RANKS, 1_000, 2, "numbers", of_ranks)
+    yield Case("speed", RANKS, 1_000, 2, "ranks", by="sbi")
     three = _AUDIT | {"columns": True, "n_resamples": 499}
     for n in (10_000, 100_000, 1_000_000):
         yield Case("speed", AUDIT_OF_COLUMNS, n, 2, "call", three, jobs=2)

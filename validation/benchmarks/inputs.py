@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-MEMBERS, DRAWN = 20, 100  # members of an ensemble, and draws of a posterior
+MEMBERS = 20  # of an ensemble; and draws of a posterior
 
 
 def _rng(labels: np.ndarray) -> np.random.Generator:
@@ -52,11 +52,6 @@ def times(labels: np.ndarray) -> Times:
     rate = rng.uniform(0.5, 2.0, n)
     came, end = rng.exponential(1.0 / rate), rng.exponential(2.0 / rate)
     return Times(rate, np.minimum(came, end), came <= end)
-
-
-def ranks(labels: np.ndarray) -> np.ndarray:
-    """Return ranks of parameters among 100 draws, uniform on 0, …, 100."""
-    return _rng(labels).integers(0, DRAWN + 1, len(labels))
 
 
 def groups(labels: np.ndarray) -> dict[str, np.ndarray]:

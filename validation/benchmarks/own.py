@@ -167,12 +167,6 @@ def _laws() -> dict[str, Callable[[np.ndarray], tuple[Callable[[], Any], Any]]]:
         drawn, outcomes = inputs.members(labels)
         return partial(caltest.predictive.Members, drawn), outcomes
 
-    def of_ranks(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
-        import scipy.stats
-
-        law = partial(scipy.stats.randint, np.zeros(len(labels)), inputs.DRAWN + 1)
-        return (lambda: caltest.predictive.Distribution(law())), inputs.ranks(labels)
-
     def of_points(labels: np.ndarray) -> tuple[Callable[[], Any], Any]:
         chance = np.random.default_rng(len(labels)).random(len(labels))
         return partial(caltest.predictive.Point, chance, low=0.0, high=1.0), labels.astype(float)
@@ -186,7 +180,7 @@ def _laws() -> dict[str, Callable[[np.ndarray], tuple[Callable[[], Any], Any]]]:
         "times": of_times,
         "normals": of_normals,
         "members": of_members,
-        "ranks": of_ranks,
+        "posterior": of_members,
         "points": of_points,
     }
 

@@ -259,7 +259,7 @@ def members(probs: np.ndarray, labels: np.ndarray) -> Measured:
     score = _fastest(
         [
             partial(scoringrules.crps_ensemble, outcomes, drawn, estimator=form, backend=engine)
-            for form in ("fair", "pwm", "qd", "akr")
+            for form in ("fair", "pwm", "qd", "nrg")
             for engine in ("numpy", "numba")
         ]
     )
@@ -280,5 +280,6 @@ def ranks(probs: np.ndarray, labels: np.ndarray) -> Measured:
     import torch
     from sbi.diagnostics.sbc import check_uniformity_frequentist
 
-    given = torch.as_tensor(inputs.ranks(labels))[:, None]
-    return lambda: {"pvalue": float(check_uniformity_frequentist(given, inputs.DRAWN)[0])}
+    drawn, outcomes = inputs.members(labels)
+    given = torch.as_tensor((drawn < outcomes[:, None]).sum(axis=1))[:, None]
+    return lambda: {"pvalue": float(check_uniformity_frequentist(given, inputs.MEMBERS)[0])}
