@@ -73,7 +73,7 @@ def _line(aim: Aim, row: Row | None) -> dict[str, str]:
     scale = float(row["peer_s"]) if aim.of_peer else 1.0
     most = f"≤ {aim.most:g} × {row['by']}" if aim.of_peer else f"≤ {aim.most:g} s"
     before, now = (
-        "" if not took else f"{float(took) / scale:.2g} ×" if aim.of_peer else seconds(took)
+        "" if not took else _times(float(took) / scale) if aim.of_peer else seconds(took)
         for took in (row["before_s"], row["now_s"])
     )
     return _with(str(aim), most, before, now, float(row["now_s"]) / scale / aim.most)
@@ -82,6 +82,10 @@ def _line(aim: Aim, row: Row | None) -> dict[str, str]:
 def _with(work: str, most: str, before: str, now: str, share: float) -> dict[str, str]:
     verdict = "reached" if share <= 1.0 else f"{share:.2g} times the aim"
     return {"work": work, "aim": most, "before": before, "now": now, "": verdict}
+
+
+def _times(number: float) -> str:
+    return f"{number:.2g} ×" if number < 99.5 else f"{number:.0f} ×"
 
 
 def seconds(time: float | str) -> str:

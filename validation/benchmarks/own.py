@@ -260,7 +260,7 @@ def audit_of_file(*, jobs: int, page: bool) -> Measured:
         "p",
         "--label",
         "y",
-        "--groups",
+        "--group",
         "site",
         "--seed",
         "1",

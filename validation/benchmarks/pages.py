@@ -91,12 +91,13 @@ def _shown(results: Path) -> dict[str, Callable[[str], str | None]]:
 
 def _when(rows: Sequence[Row], machines: Mapping[str, Row]) -> str:
     runs = [machines[run] for run in dict.fromkeys(row["run"] for row in rows) if run in machines]
-    said = (
+    said = dict.fromkeys(
         f"{each['run'][:10]}, {each['processor']}, {each['cores']} cores, Python {each['python']}, "
-        f"NumPy {each['numpy']}, Numba {each['numba']}, load at the start {float(each['load']):.1f}"
+        f"NumPy {each['numpy']}, Numba {each['numba']}"
         for each in runs
     )
-    return f"Measured on {'; '.join(said)}."
+    busy = max((float(row["load"]) for row in rows), default=0.0)
+    return f"Measured on {'; '.join(said)}; load at most {busy:.1f}."
 
 
 def _title(row: Row) -> str:
