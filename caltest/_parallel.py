@@ -85,7 +85,7 @@ class Workers:
     what: str = ""
     faster: Phrase | None = None
     part: tuple[float, float] = (0.0, 1.0)
-    course: _Course | None = field(default=None, compare=False)
+    course: Any = field(default=None, compare=False)
 
     def doing(self, what: str, faster: Phrase) -> Workers:
         """Return the same workers, who say so where the work takes long."""
@@ -132,13 +132,12 @@ class Workers:
 
     def _watched(self, results: Iterable[T], shares: Sequence[float], hands: int) -> Iterator[T]:
         """Yield the results, and warn if at their pace all will take more than a minute."""
-        course: Any = self.course
         for result, share in zip(results, shares, strict=True):
-            if (seconds := course.expected(share)) > LONG and not course.told:
-                facts = {"what": self.what, "time": duration(seconds), "faster": self.faster}
-                facts["workers"] = counted(hands, "worker")
-                text = Phrase("{what} takes about {time} on {workers}; {faster}.", facts)
-                course.told = True
+            if (seconds := self.course.expected(share)) > LONG and not self.course.told:
+                time = f"{duration(seconds)} on {counted(hands, 'worker')}"
+                facts = {"what": self.what, "time": time, "faster": self.faster}
+                self.course.told = True
+                text = Phrase("{what} takes about {time}; {faster}.", facts)
                 warnings.warn(LongWorkWarning(text), stacklevel=_calls_inside() + 1)
             yield result
 
@@ -151,8 +150,8 @@ class Workers:
         from rich.progress import Progress
 
         with Progress(console=Console(stderr=True), transient=True) as bar:
-            doing = ": ".join(filter(None, [self.what, description]))
-            task = bar.add_task(doing, total=1.0, completed=self.part[0])  # type: ignore[arg-type]
+            done: Any = {"total": 1.0, "completed": self.part[0]}
+            task = bar.add_task(": ".join(filter(None, [self.what, description])), **done)
             for result, share in zip(results, shares, strict=True):
                 bar.update(task, completed=share)
                 yield result

@@ -222,22 +222,19 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     for places, own, (draw, at) in zip((unseen, of_bits, by_blocks), hands, drawn, strict=True):
         if places:
             block = _Block.of([columns[place] for place in places])
-            parts = list(own.map(partial(block, draw), draws.tasks(), "label draws"))
-            found = np.concatenate(parts)
+            found = np.concatenate(list(own.map(partial(block, draw), draws.tasks(), "label draws")))
             values[0, places], values[1:, places] = found[at], np.delete(found, at, axis=0)
     # Forms that work in parallel inside have many draws in a call, others a block a task.
     cell = draws.sampler.block
     size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
     batches = blocks(draws.count, size) if inside else []
-    ends = [batch.stop - batch.start for batch in batches]
-    for batch, own in zip(batches, workers.parts(ends), strict=True):
+    for batch, own in zip(batches, workers.parts([x.stop - x.start for x in batches]), strict=True):
         drawing, *within = own.parts([n, *(rows_of[place] for place in inside)])
         tasks = draws.tasks(batch.start, batch.stop)
         rows = slice(batch.start + (batch.start > 0), batch.stop + 1)
         labels = np.concatenate(list(drawing.map(draws.draw, tasks, "label draws")))
         for place, one in zip(inside, within, strict=True):
-            column = columns[place]
-            values[rows, place] = column.form.of_labels(column.outcomes(labels), one)
+            values[rows, place] = columns[place].form.of_labels(columns[place].outcomes(labels), one)
     return values
 
 

@@ -154,8 +154,10 @@ def different(cells: Sequence[Any], what: str) -> Different:
         try:
             codes = np.fromiter(map(number_of_cell.__getitem__, cells), np.intp, len(cells))
         except Exception:  # an entry that has no hash, or cannot be compared
-            row = next((k for k, cell in enumerate(cells) if attempt(partial(hash, cell)) is None), 0)
-            raise no_value(what, row, cells[row]) from None
+            for row, cell in enumerate(cells):
+                if attempt(partial(hash, cell)) is None:
+                    raise no_value(what, row, cell) from None
+            return different([*map(str, cells)], what)
         every = [x[0] if type(x) is tuple and x in _BOOLEANS else x for x in number_of_cell]
         distinct = np.fromiter(every, object, len(every))
         absent = np.array([not isinstance(x, str) and is_missing(x) for x in every], np.bool_)

@@ -133,9 +133,8 @@ def _distances(p: Array, y: Array) -> Callable[[], tuple[float | None, ...]]:
 def _from_curve(p: Array, y: Array) -> tuple[float | None, ...]:
     from statsmodels.nonparametric.smoothers_lowess import lowess  # takes as long as a small audit
 
-    delta = _STEP * float(p[-1] - p[0])
     with np.errstate(all="ignore"):  # of few different predictions there is no curve
-        curve = lowess(y, p, frac=_SPAN, it=0, delta=delta, return_sorted=False)
+        curve = lowess(y, p, frac=_SPAN, it=0, delta=_STEP * float(np.ptp(p)), return_sorted=False)
     found = np.abs(np.clip(curve, 0.0, 1.0) - p)
     if not np.isfinite(found).all():
         return None, None, None

@@ -214,8 +214,7 @@ def read_with_groups(
     rows = found if isinstance(found, Rows) else found.rows
     columns = {name: pd.Series(cells, dtype=object) for name, cells in columns.items()}
     frame = pd.DataFrame(columns, index=pd.RangeIndex(rows.n_samples))
-    if event is not None:
-        frame.attrs["event"] = event
+    frame.attrs.update({} if event is None else {"event": event})
     return found, frame
 
 

@@ -112,10 +112,8 @@ def effective_surprises(shares: Array, chances: Array) -> float:
     with chance u_i; terms of share 0 do not count. Never more than Σ u, and less if the variance sits
     where little is uncertain. Few of them make a distribution of few atoms, which no smooth curve fits.
     """
-    s, u = shares, chances
-    if not min(s.min(initial=1.0), u.min(initial=1.0)) > 0.0:
-        counted = (shares > 0) & (chances > 0)
-        s, u = shares[counted], chances[counted]
+    counted = (shares > 0) & (chances > 0)
+    s, u = shares[counted], chances[counted]
     if not len(s):
         return 0.0
     s = s / s.max()  # squares of tiny shares would vanish

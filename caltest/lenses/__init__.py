@@ -17,9 +17,20 @@ from caltest.data import Rows, Sample
 from caltest.exceptions import Argument, InputError
 from caltest.laws import Classes, Point
 from caltest.laws.members import halves
-from caltest.lenses import distributions
 from caltest.lenses.classes import ClassWise, Lens, Reduction, Sorted, TopK, TopLabel
-from caltest.lenses.distributions import Entry, Interval, OfVectors, Pair, Quantile, Until
+from caltest.lenses.distributions import (
+    Above,
+    Below,
+    Entry,
+    Interval,
+    OfVectors,
+    Pair,
+    Pit,
+    Quantile,
+    Until,
+    VectorRanks,
+    WholeDistribution,
+)
 
 
 def _entry(text: str) -> Entry:
@@ -60,17 +71,17 @@ LENSES: dict[str, Any] = {
     "class:": ClassWise,
     "top:": TopK,
     "sorted": Sorted,
-    "below:": distributions.Below,
-    "above:": distributions.Above,
+    "below:": Below,
+    "above:": Above,
     "until:": Until,
     "cause:": _cause,
     "quantile:": Quantile,
     "interval:": Interval,
-    "pit:": distributions.Pit,
-    "distribution": distributions.WholeDistribution,
+    "pit:": Pit,
+    "distribution": WholeDistribution,
     "entry:": _entry,
     "pair:": _pair,
-    "ranks:": distributions.VectorRanks,
+    "ranks:": VectorRanks,
 }
 __all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
 __all__ += ["Entry", "Lens", "OfVectors", "Pair", "Reduction", "find_lens"]
@@ -81,7 +92,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
     """Return the lens for a name such as "top_label", "class:3" or "top:5"; for None, no lens."""
     if lens is None or isinstance(lens, Lens):
         return lens
-    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | distributions.WholeDistribution):
+    if isinstance(lens, type) and issubclass(lens, TopLabel | Sorted | WholeDistribution):
         return lens()
     if not isinstance(lens, str):
         raise wrong("lens", lens, "give a name such as 'top_label' or an object of caltest.lenses")

@@ -12,7 +12,7 @@ above 1/α has a probability of α at most (Markov), in samples of any size.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Literal
 
@@ -71,7 +71,6 @@ class Bets:
 
     sums: Array
     counts: Array
-    _known: dict[tuple[float, ...], float] = field(default_factory=dict)  # by arguments
 
     @cached_property
     def _series(self) -> tuple[float, float, Array]:
@@ -136,9 +135,7 @@ class Bets:
             return least
 
         def against(mean: float) -> float:
-            if (key := (mean, least, sign, times)) not in self._known:
-                self._known[key] = self.log_wealth(most * (mean - least), mean, sign, times)
-            return self._known[key] + float(np.log(level))
+            return self.log_wealth(most * (mean - least), mean, sign, times) + float(np.log(level))
 
         near = least + 1e-9 * scale
         if against(near) <= 0.0:
