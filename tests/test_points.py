@@ -11,7 +11,7 @@ from support import binomial_limits
 
 import caltest
 from caltest.predictive import Point
-from caltest.statistics.points import Bets, bets_of
+from caltest.statistics import points as of_points
 
 
 def _shares(n=400, seed=0):
@@ -41,10 +41,12 @@ def test_bets_are_the_mean_of_products_though_few_shares_are_looked_at(n, mean, 
     for counts in (np.ones(n), 1.0 + np.arange(n) % 2):
         for sign in (1, -1):
             room = float((counts * mean - sign * sums).max()) * 1.01
-            shares, weights = bets_of(n * times)
+            shares, weights = of_points.bets_of(n * times)
             gains = shares[:, None] * (sign * sums - counts * mean) / room
             plain = scipy.special.logsumexp(times * np.log1p(gains).sum(axis=1), b=weights)
-            found = Bets(unit * sums, counts).log_wealth(unit * room, unit * mean, sign, times)
+            found = of_points.Bets(unit * sums, counts).log_wealth(
+                unit * room, unit * mean, sign, times
+            )
             assert found == pytest.approx(plain, rel=1e-12, abs=1e-12)
 
 
