@@ -3,7 +3,8 @@
 ``python -m validation.benchmarks.announced`` measures it.
 
 In the package a warning comes where more than a minute is expected, after five seconds at the earliest.
-Here that is scaled down, so that cases of a second are announced, after fewer tasks, which is harder. Writes ``benchmarks_announced.csv`` to validation/results.
+Here that is scaled down, so that cases of a second are announced, after fewer tasks, which is harder.
+Writes ``benchmarks_announced.csv`` to validation/results.
 """
 
 from __future__ import annotations
