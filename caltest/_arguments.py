@@ -370,7 +370,7 @@ def when_asked(*names: str) -> Callable[[Class], Class]:
 
     def decorated(cls: Any) -> Any:
         for name in names:
-            setattr(cls, name, property(partial(asked, name), partial(kept, name)))
+            setattr(cls, name, property(partial(asked, name), partial(kept, name), doc=""))
         cls.__getstate__ = lambda given: vars(given) | {name: getattr(given, name) for name in names}
         return cls
 
