@@ -35,7 +35,7 @@ T = TypeVar("T")
 _MOST = 32  # workers on a machine with fewer cores: each costs memory and gains nothing
 BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks have sizes to choose from
 LONG = 60.0
-"""Seconds of work from which on a warning says so, once a hundredth of them has shown the pace."""
+"""Seconds of work from which on a warning says so, once a twelfth of them has shown the pace."""
 
 
 @dataclass
