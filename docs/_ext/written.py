@@ -1,4 +1,4 @@
-"""What is written when the site is built: reports and pictures that pages show, and a table of times.
+"""What is written when the site is built: reports that pages show, and a table of times.
 
 And in what is read, numbers are kept whole: "10 000" and "3 ms" are not broken over two lines.
 """
@@ -42,10 +42,10 @@ def write_benchmarks(app: Sphinx) -> None:
 
 
 def write_reports(app: Sphinx, exception: Exception | None) -> None:
-    """Make the reports and pictures that pages show, by the Python and the command of the page."""
+    """Make the reports that pages show, by the Python and the command of the page."""
     if exception is not None or app.builder.format != "html":
         return
-    pages = ("audit", slice(1), _COMMAND), ("reports", slice(None), None), ("where", slice(1), None)
+    pages = ("audit", slice(1), _COMMAND), ("reports", slice(None), None)
     for name, blocks, pattern in pages:
         page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
         made = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.DOTALL)[blocks])
@@ -57,7 +57,7 @@ def write_reports(app: Sphinx, exception: Exception | None) -> None:
                 run = subprocess.run([sys.executable, *arguments], cwd=folder, capture_output=True)
                 if run.returncode not in (0, 1) or (arguments[0] == "-c" and run.returncode):
                     raise RuntimeError(f"{name}.md: {run.stderr.decode()}")
-            for path in (*Path(folder).glob("report*.html"), *Path(folder).glob("*.png")):
+            for path in Path(folder).glob("report*.html"):
                 (Path(app.outdir) / path.name).write_bytes(path.read_bytes())
 
 
