@@ -28,7 +28,6 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "reference",
-    "results",
     "written",
 ]
 exclude_patterns = [

@@ -88,7 +88,7 @@ def test_every_file_that_a_page_shows_is_read_by_a_test():
         name
         for path in (*(ROOT / "docs").rglob("*.md"), ROOT / "README.md")
         if not {"generated", "gallery"} & set(path.parts)
-        for name in re.findall(r"\{(?:results|value)\}[` ](\w+)\.csv", path.read_text(encoding="utf-8"))
+        for name in re.findall(r"<!-- (?:results:|=) (\w+)\.csv", path.read_text(encoding="utf-8"))
     }
     assert len(shown) > 45
     assert {name for name in shown if not re.search(rf"\b{name}\b", texts)} == set()

@@ -4,7 +4,6 @@ import importlib.util
 import re
 import tomllib
 
-import pytest
 import yaml
 from pages import ROOT, of_source, page
 
@@ -65,19 +64,6 @@ def test_badges_are_those_that_the_script_makes():
 
 
 # ------------------------------------------------------------------ the paper
-
-
-def numbers():
-    """Return the paper's numbers, each with its file and how it is read from it."""
-    return re.findall(r"([\d.]+%?)<!-- (\S+\.csv) \| (.*?) -->", PAPER)
-
-
-@pytest.mark.parametrize(("number", "file", "expression"), numbers())
-def test_numbers_of_the_paper_are_those_of_the_record(number, file, expression, monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
-    from results import cell, shown
-
-    assert cell(shown(file, expression)) == number
 
 
 def test_numbers_of_the_paper_are_marked():

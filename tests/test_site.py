@@ -128,7 +128,7 @@ def test_links_lead_to_files():
 
 
 COMMANDS = re.findall(
-    r"^(?::command: )?(python -m validation\S*.*)$",
+    r"^(python -m validation\S*.*)$",
     "\n".join(path.read_text(encoding="utf-8") for path in pages_of_the_site()),
     flags=re.MULTILINE,
 )
@@ -172,8 +172,13 @@ def test_blocks_that_need_another_package_say_how_it_is_installed(path):
 
 
 def test_every_picture_of_the_studies_is_shown():
-    shown = re.findall(r"\{picture\} (\S+)", page("docs/validation.md"))
-    assert {path.name for path in (ROOT / "validation" / "results").glob("*.png")} <= set(shown)
+    there = {path.resolve() for path in (ROOT / "validation" / "results").glob("*.png")}
+    shown = {
+        (path.parent / target).resolve()
+        for path in pages_of_the_site()
+        for target in re.findall(r"\]\((\S*/results/\S+\.png)\)", path.read_text(encoding="utf-8"))
+    }
+    assert shown == there
 
 
 def test_the_citation_is_of_this_version():

@@ -173,8 +173,6 @@ def test_peers_are_as_the_page_says():
 
 def test_what_was_found_in_other_packages_was_shown():
     findings = rows_of("benchmarks_findings")
-    named = re.findall(r'table.name == "(\w+)"', page("docs/others.md"))
-    assert {row["name"] for row in findings} == set(named)
     assert {row["shown"] for row in findings} == {"True"}
     rejected = [row["numbers"] for row in findings if "rejected" in row["numbers"]]
     assert len(rejected) == 2

@@ -15,28 +15,21 @@ PAGES = [
     ROOT / "README.md",
 ]
 NOT_OF_STUDIES = ("benchmarks", "loops.csv", "runs.csv", "commands.csv")
-BENCHMARKS = "python -m validation.benchmarks"  # has a registry and tests of its own
+OTHERS = ("python -m validation.benchmarks", "python -m validation.pages")  # with tests of their own
 
 
 # ------------------------------------------------------------------ printed commands
 
 
 def printed():
-    """Return every command of a study: in prose, in blocks, and beside a file."""
+    """Return every command of a study: in prose, in blocks, and under a table."""
     found = {}
     for path in PAGES:
         text = path.read_text(encoding="utf-8")
         commands = re.findall(r"`(python -m validation[^`]*)`", text)
-        commands += re.findall(r"^(?::command: )?(python -m validation.*)$", text, flags=re.MULTILINE)
-        found |= dict.fromkeys(command for command in commands if not command.startswith(BENCHMARKS))
+        commands += re.findall(r"^(python -m validation.*)$", text, flags=re.MULTILINE)
+        found |= dict.fromkeys(command for command in commands if not command.startswith(OTHERS))
     return list(found)
-
-
-def beside():
-    """Return the files shown on pages, each with the command beside it."""
-    pattern = r"^```\{(?:results|picture)\} (\S+)\n:command: (.*)$"
-    texts = [path.read_text(encoding="utf-8") for path in PAGES]
-    return [pair for text in texts for pair in re.findall(pattern, text, flags=re.MULTILINE)]
 
 
 def test_printed_commands_are_accepted_and_write_something():
@@ -45,19 +38,10 @@ def test_printed_commands_are_accepted_and_write_something():
     assert not [command for command in printed() if not writes(command)]
 
 
-def test_the_command_beside_a_file_writes_it():
-    from validation.__main__ import writes
+def test_pages_show_what_the_files_say():
+    from validation.pages import differing
 
-    assert not [(name, command) for name, command in beside() if name not in writes(command)]
-
-
-def test_shown_files_have_a_command():
-    shown = re.findall(
-        r"^```\{(?:results|picture)\} (\S+)$",
-        "\n".join(path.read_text(encoding="utf-8") for path in PAGES),
-        flags=re.MULTILINE,
-    )
-    assert sorted(shown) == sorted(name for name, _ in beside())
+    assert not differing(), "python -m validation.pages writes them again"
 
 
 @pytest.mark.parametrize(
@@ -223,9 +207,7 @@ def test_the_wild_is_as_the_page_says():
 
     text = (ROOT / "docs" / "wild.md").read_text(encoding="utf-8")
     files = {name: pd.read_csv(RESULTS / name) for name in ("wild.csv", "wild_summary.csv")}
-    for name, expression in re.findall(r"\{value\}`(\S+) \| (.*?)`", text):
-        assert pd.notna(eval(expression, {"table": files[name], "pd": pd})), expression
-    shown = re.findall(r"\{results\} (\S+)\n.*\n:table: (.*)", text)
+    shown = re.findall(r"^<!-- results: (wild_summary.csv) \| (.*) -->$", text, flags=re.MULTILINE)
     tables = [eval(expression, {"table": files[name], "pd": pd}) for name, expression in shown]
     assert sum(map(len, tables)) == len(files["wild_summary.csv"])
     again = pd.DataFrame(summary(RESULTS / "wild.csv")).to_csv(index=False)

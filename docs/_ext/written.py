@@ -23,6 +23,7 @@ _COMMAND = re.compile(r"^caltest (audit .*--report report.html)$", flags=re.MULT
 #: Spaces inside a number, and between a number and its unit.
 _INSIDE = re.compile(r"(?<=\d) (?=\d{3}\b)|(?<=\d) (?=(?:ms|s|kB|MB|GB|TB)\b)|(?<=\d) (?=· 10)")
 _TITLE = re.compile(r'"sphx-glr-thumbnail-title">(.*?)</div>')
+_TO_PAGE = re.compile(r"\[([^\]]+)\]\(((?:\.\./)+[^)#\s]*\.md)(?:#[^)]*)?\)")
 _AS_TYPED = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw)
 
 _NO_TIMES = """# Time, memory and growth
@@ -61,6 +62,16 @@ def write_reports(app: Sphinx, exception: Exception | None) -> None:
                 (Path(app.outdir) / path.name).write_bytes(path.read_bytes())
 
 
+def keep_to_the_site(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Leave the text of links to pages of the repository that the site does not have."""
+    folder = (Path(app.srcdir) / docname).parent
+
+    def plain(link: re.Match[str]) -> str:
+        return link[0] if (folder / link[2]).resolve().is_relative_to(app.srcdir) else link[1]
+
+    source[0] = _TO_PAGE.sub(plain, source[0])
+
+
 def keep_numbers_whole(app: Sphinx, doctree: nodes.document) -> None:
     """Put spaces that do not break into numbers, but for code and formulas."""
     for text in list(doctree.findall(nodes.Text)):
@@ -82,6 +93,7 @@ def describe_thumbnails(app: Sphinx, doctree: nodes.document) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write before the pages are read, and after they are written."""
     app.connect("builder-inited", write_benchmarks)
+    app.connect("source-read", keep_to_the_site)
     app.connect("doctree-read", keep_numbers_whole)
     app.connect("doctree-read", describe_thumbnails)
     app.connect("build-finished", write_reports)

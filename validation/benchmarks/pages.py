@@ -20,7 +20,7 @@ from validation.benchmarks.store import Row
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 MISSING = "not measured"
 
-MARK = re.compile(r"(<!-- (\w+): ([^\n]*?) -->)(.*?)(<!-- -->)", re.DOTALL)
+MARK = re.compile(r"(<!-- (?!results:)(\w+): ([^\n]*?) -->)(.*?)(<!-- -->)", re.DOTALL)
 
 
 def rewritten(text: str, results: Path) -> tuple[str, list[str]]:
