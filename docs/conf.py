@@ -31,7 +31,7 @@ extensions = [
     "written",
 ]
 exclude_patterns = [
-    "_build", "examples", "paper", "release", "**/GALLERY_HEADER.rst", "sg_execution_times.rst",
+    "_build", "examples", "**/GALLERY_HEADER.rst", "sg_execution_times.rst",
 ]  # fmt: skip
 nitpicky = True
 nitpick_ignore = [("py:func", "functools.partial")]

@@ -46,9 +46,10 @@ def photograph() -> None:
     from playwright.sync_api import sync_playwright
 
     readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
-    command = re.search(r"caltest (audit --example .*)", readme)
+    command = re.search(r"caltest (audit .*)", readme)
     assert command
     with TemporaryDirectory() as folder, sync_playwright() as driver:
+        (Path(folder) / "docs").symlink_to(DOCS)
         words = shlex.split(command[1])
         subprocess.run([sys.executable, "-m", "caltest", *words], cwd=folder, check=True)
         browser = driver.chromium.launch(

@@ -82,7 +82,7 @@ def test_a_test_that_holds_a_page_to_a_file_reads_that_file():
 def test_every_file_that_a_page_shows_is_read_by_a_test():
     others = (path for path in (ROOT / "tests").glob("test_*.py") if path.name != "test_claims.py")
     texts = "".join(path.read_text(encoding="utf-8") for path in others)
-    texts += page("docs/paper/paper.md")  # whose numbers are read from their files
+    texts += page(".github/release/paper.md")  # whose numbers are read from their files
     texts += "planning_coverage planning_pilots"  # read in test_docs_planning.py, by half of their name
     shown = {
         name

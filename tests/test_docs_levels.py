@@ -102,14 +102,12 @@ def pairs_of(rng, n, **names):
 # ------------------------------------------------------------------ classes
 
 
-@recipe(
-    "README.md", "docs/start.md", "docs/fix.md", "docs/examples/plot_9_before_after.py", sets=AUDITS
-)
+@recipe("docs/start.md", "docs/fix.md", "docs/examples/plot_9_before_after.py", sets=AUDITS)
 def audit_of_a_model(rng, wrong):
     return audited(*binary(rng, wrong), materiality=0.02)
 
 
-@recipe("README.md", "docs/dependent.md", sets=AUDITS)
+@recipe("docs/dependent.md", sets=AUDITS)
 def audit_of_a_file_with_groups_and_patients(rng, wrong):
     p, label, patient = visits(rng, wrong, 60, 4)
     groups = pairs_of(rng, 240, region=["a", "b"])
@@ -138,7 +136,7 @@ def groups_and_slices(rng, wrong):
     return caltest.audit(probs, label, groups=groups, materiality=0.02, n_resamples=199, rng=1).pvalue
 
 
-@recipe("docs/where.md", sets=20)
+@recipe("README.md", "docs/where.md", sets=20)
 def slices_that_nobody_named(rng, wrong):
     p, age = rng.beta(2, 6, 800), rng.normal(55, 18, 800)
     people = {"age": age, "lab": rng.normal(size=800), "region": rng.choice(["north", "south"], 800)}

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from pages import ROOT, of_source
+from pages import of_source
 
 pytestmark = [of_source, pytest.mark.usefixtures("from_the_root")]
 
@@ -82,9 +82,3 @@ def test_no_time_stands_beside_the_marks(name):
 
     text = MARK.sub("", (DOCS / name).read_text(encoding="utf-8"))
     assert re.findall(r"[\d.]+ (?:s|ms|ns|seconds|minutes)\b", text) == []
-
-
-def test_the_first_command_is_the_one_of_the_readme():
-    from validation.benchmarks.cases import FIRST_COMMAND
-
-    assert f"caltest {FIRST_COMMAND}\n" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ from pages import ROOT, of_source, page
 import caltest
 
 PROJECT = tomllib.loads(page("pyproject.toml"))["project"]
-RECIPE = yaml.safe_load(page("docs/release/meta.yaml"))
-PAPER = page("docs/paper/paper.md")
+RECIPE = yaml.safe_load(page(".github/release/meta.yaml"))
+PAPER = page(".github/release/paper.md")
 pytestmark = of_source
 
 
@@ -84,6 +84,8 @@ def test_the_paper_has_the_sections_that_are_required():
     assert {"title", "tags", "authors", "affiliations", "date", "bibliography"} <= set(about)
     assert 750 < len(re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL).split()) < 1750
     cited = set(re.findall(r"@(\w+\d{4}|mapie)\b", text))
-    assert cited == set(re.findall(r"^@\w+\{(\w+),", page("docs/paper/paper.bib"), flags=re.MULTILINE))
+    assert cited == set(
+        re.findall(r"^@\w+\{(\w+),", page(".github/release/paper.bib"), flags=re.MULTILINE)
+    )
     for picture in re.findall(r"\]\((\S+\.png)\)", text):
-        assert (ROOT / "docs" / "paper" / picture).is_file()
+        assert (ROOT / ".github" / "release" / picture).is_file()

@@ -115,7 +115,7 @@ def test_bounds_and_limits_of_the_published_models_are_as_the_pages_say():
             assert is_level(row, "p<=0.05"), row
         if row["method"].startswith("D_"):
             assert row["p<=0.05"] == "0"
-    said("bounds have far less power than exact tests", page("docs/paper/paper.md"))
+    said("bounds have far less power than exact tests", page(".github/release/paper.md"))
     keys = ("alpha", "beta", "m", "pi")
     rates = {
         (row["method"], *(row[key] for key in keys)): share(row, "p<=0.05")

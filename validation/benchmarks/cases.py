@@ -24,7 +24,7 @@ AUDIT, AUDIT_OF_GROUPS = "audit with defaults", "audit with defaults, 300 groups
 AUDIT_OF_TOP = "audit of the top class"
 BY_FEATURES = "audit with defaults, 20 features"
 FEW_ROWS, IMPORT = "estimate with defaults", "import caltest"
-FIRST_TIME, COMPILED = "the README's first command, the first time", "the README's first command"
+FIRST_TIME, COMPILED = "the audit of an example, the first time", "the audit of an example"
 SPIEGELHALTER, KS, KUIPER = (
     "spiegelhalter, null normal",
     "ks, null brownian",
