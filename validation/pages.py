@@ -42,7 +42,8 @@ def pages() -> list[Path]:
     """Return the pages that may have marks."""
     built = {"generated", "gallery", "_build"}
     docs = [path for path in (ROOT / "docs").rglob("*.md") if not built & set(path.parts)]
-    return [ROOT / "README.md", ROOT / "validation" / "README.md", *sorted(docs)]
+    others = ("README.md", "validation/README.md", ".github/release/paper.md")
+    return [*(ROOT / each for each in others), *sorted(docs)]
 
 
 @cache
@@ -117,7 +118,7 @@ def rewritten(text: str, page: Path) -> str:
     def index(mark: re.Match[str]) -> str:
         heads = "| question | where | figures and tables | command | a full run |"
         rows = [heads, "| --- | --- | --- | --- | --- |"]
-        others = [each for each in pages() if each != page and each.parent.name != "paper"]
+        others = [each for each in pages() if each != page and each.stem != "paper"]
         for name, study in STUDIES.items():
             at = [each for each in others if _shows(each, study.files)]
             where = ", ".join(link(each, each.stem) for each in at)
