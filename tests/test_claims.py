@@ -123,7 +123,7 @@ def default(function, name):
          lambda: default(caltest.nulls.NULLS["one_per_cluster"], "choices") == 20),
         ("docs/scale.md", "features of a low-rank kernel (default 256)",
          lambda: default(caltest.statistics.UnbiasedSKCE, "rank") == 256),
-        ("docs/planning.md", "with a probability of 80%",
+        ("docs/planning.md", "within 5 points with a probability of 80%",
          lambda: default(caltest.plan, "power") == 0.8),
         ("docs/monitoring.md", '`mode="ever"` (the default)',
          lambda: default(caltest.Monitor, "mode") == "ever"),

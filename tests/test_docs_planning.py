@@ -1,43 +1,24 @@
 """What docs/planning.md shows is what happens."""
 
 import inspect
-import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from pages import blocks, commands, made_by, page, rows_of, shown_in
+from pages import follow, page, rows_of
 from scipy.stats import binom, norm
-from support import command
 
 import caltest
 
 pytestmark = pytest.mark.slow
 
 PAGE = page("docs/planning.md")
-MAKE, *OTHERS = blocks(PAGE, "python")
 
 
-folder, here = made_by(MAKE)
-
-
-def test_commands_print_what_is_shown():
-    shown = [*blocks(PAGE, "text"), ""]
-    texts = blocks(PAGE, "console")
-    assert len(texts) == len(shown)
-    for text, expected in zip(texts, shown, strict=True):
-        (arguments,) = commands(text)
-        result = command(*arguments)
-        assert (result.exit_code, result.stderr) == (0, ""), result.stderr
-        assert shown_in(expected, result.stdout)
-    assert Path("power.png").stat().st_size > 10_000
-
-
-@pytest.mark.usefixtures("pictures")
-def test_python_runs_and_prints_what_its_comments_say(capsys):
-    code = "\n".join([MAKE, *OTHERS])
-    exec(compile(code, "planning.md", "exec"), {})
-    assert capsys.readouterr().out.splitlines() == re.findall(r"print\(.*\)  # (.*)", code)
+def test_the_page_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    follow("docs/planning.md")
+    assert Path("planning.png").stat().st_size > 10_000
 
 
 def power_of_z_test(draws, level=0.05, power=0.8):
@@ -68,21 +49,17 @@ def test_the_noise_of_pilots_is_the_record():
         for row in rows_of("planning_pilots")
         if (row["recalibration"], row["slope"], row["pilot_rows"]) == ("logistic", "1.0", "200")
     )
-    power, error, low, high = (
-        float(row[name]) for name in ("true_power", "mean_error", "power_10", "power_90")
-    )
-    assert f"of {row['pilots']} pilots of 200 rows" in PAGE
-    assert f"showed an error of {100 * error:.1f} points" in PAGE
-    assert f"from a power of {low:.2f} to {high:.2f}, where the true one is {power:.2f}" in PAGE
+    assert f"In {row['pilots']} pilots of 200 rows" in PAGE
+    assert f"showed an error of {100 * float(row['mean_error']):.1f}<" in PAGE
 
 
 def test_what_was_measured():
     rows = rows_of("planning_coverage")
     shares = [100 * int(row["held"]) // int(row["of"]) for row in rows]
-    assert f"it held in {min(shares)} to {max(shares)} of 100 cases" in PAGE
+    assert f"held it in {min(shares)} to {max(shares)} of 100 cases" in PAGE
     usual = [100 * float(row["mean_log_error"]) for row in rows if row["test"] in USUAL]
     assert len(usual) == 20
-    assert f"by {min(usual):.0f}% to {max(usual):.0f}% on average" in PAGE
+    assert f"{min(usual):.0f}% to {max(usual):.0f}% more than the fewest rows on average" in PAGE
     for row in rows_of("planning_speed"):
         seconds = round(float(row["cpu_seconds"]))
         if row["statistic"] == "omnibus" and row["temperature"] == "0.82":
