@@ -111,7 +111,7 @@ def default(function, name):
          lambda: default(caltest.audit, "min_rows") == 50),
         ("docs/audit.md", "every two of them together",
          lambda: default(caltest.audit, "intersections") == 2),
-        ("docs/audit.md", "The seed is 0 unless you give another.",
+        ("docs/ci.md", "The seed is 0 unless you give another.",
          lambda: default(caltest.assert_calibrated, "rng") == 0),
         ("docs/tour.md", "labels were simulated 999 times",
          lambda: caltest.statistics.Statistic.usual_resamples == 999),

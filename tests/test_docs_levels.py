@@ -154,7 +154,7 @@ def grades_that_promise_at_most(rng, wrong):
     return audited(stated, happened, groups={"grade": grade}, materiality=limit, statistics="citl")
 
 
-@recipe("docs/audit.md", sets=AUDITS)
+@recipe("docs/recipes.md", sets=AUDITS)
 def one_confidence_and_topics(rng, wrong):
     confidence, topic = rng.beta(5, 2, 400), rng.choice(["history", "law"], 400)
     right = rng.random(400) < confidence * np.where((topic == "law") & wrong, 0.7, 1.0)
@@ -168,7 +168,7 @@ def tolerance_of_an_audit(rng, wrong):
     return audited(p, label, tolerance=0.05)
 
 
-@recipe("docs/audit.md", "docs/recipes.md", sets=AUDITS)
+@recipe("docs/ci.md", sets=AUDITS)
 def assert_calibrated(rng, wrong):
     try:
         caltest.assert_calibrated(*several(rng, wrong, 300), lenses="top_label", materiality=0.02)

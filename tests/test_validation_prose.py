@@ -351,7 +351,7 @@ def test_within_is_as_the_page_says():
 
 
 def test_the_gate_stops_what_the_page_says():
-    said("A calibrated model is stopped with a probability of at most alpha", page("docs/audit.md"))
+    said("A calibrated model is stopped with a probability of at most alpha", page("docs/ci.md"))
     rows = rows_of("gates")
     assert [row["datasets"] for row in rows] == ["50"] * 24
     assert {row["passed"] for row in rows} == {"0"}
