@@ -120,7 +120,7 @@ def test_the_gitlab_job_runs(small):
 
 
 def test_links_lead_somewhere():
-    for target, anchor in re.findall(r"\]\(([^)#]+)#?([^)]*)\)", PAGE + CI):
+    for target, anchor in re.findall(r"\]\(([^)#]+\.md)#?([^)]*)\)", PAGE + CI):
         headings = re.findall(r"^#+ (.*)$", page(f"docs/{target}"), flags=re.MULTILINE)
         slugs = [re.sub(r"[^\w -]", "", each.lower()).replace(" ", "-") for each in headings]
         assert not anchor or anchor in slugs

@@ -246,5 +246,5 @@ def test_pictures_are_there(visit):
 
 
 def test_the_report_is_in_its_frame(visit):
-    frame = visit("reading").frame_locator("iframe.report")
+    frame = visit("reports").frame_locator("iframe.report").first
     assert "percentage points too high" in frame.locator("body").inner_text()
