@@ -81,5 +81,6 @@ html_theme_options = {"navigation_with_keys": True}
 
 # Formulas are set by one file of the site itself: it needs no network, and can be read from a disk.
 _mathjax = Path(next(iter(find_spec("sphinx-mathjax-offline").submodule_search_locations)))
+html_extra_path = ["llms.txt"]
 html_static_path = ["_static", str(_mathjax / "static" / "mathjax" / "tex-svg.js")]
 mathjax_path = "tex-svg.js"

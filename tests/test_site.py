@@ -109,7 +109,8 @@ def test_statistics_that_the_decision_names_exist():
 
 def pages_of_the_site():
     found = [path for path in DOCS.rglob("*.md") if not {"generated", "gallery"} & set(path.parts)]
-    return [*found, ROOT / "README.md", *(ROOT / ".github").glob("*.md")]
+    others = ROOT / "README.md", ROOT / "validation" / "README.md", DOCS / "llms.txt"
+    return [*found, *(each for each in others if each.exists()), *(ROOT / ".github").glob("*.md")]
 
 
 def test_links_lead_to_files():
@@ -173,6 +174,20 @@ def test_every_picture_of_the_studies_is_shown():
         for target in re.findall(r"\]\((\S*/results/\S+\.png)\)", path.read_text(encoding="utf-8"))
     }
     assert shown == there
+
+
+def test_the_page_for_programs_names_what_is_there():
+    text = page("docs/llms.txt")
+    assert re.match(r"# caltest\n\n> .*\.\n\n", text)
+    for name in re.findall(r"`(?:\w+ = )?caltest\.([\w.]+)", text):
+        found = caltest
+        for part in name.split("."):
+            found = getattr(found, part)
+    for name in re.findall(r"`([A-Z]\w+)[`(]", text):
+        assert hasattr(caltest.predictive, name)
+    audit = caltest.audit([0.2, 0.8] * 30, [0, 1] * 30, n_resamples=99)
+    for name in re.findall(r"`audit\.(\w+)", text):
+        assert hasattr(audit, name)
 
 
 def test_the_citation_is_of_this_version():

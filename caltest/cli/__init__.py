@@ -18,7 +18,7 @@ from caltest.options import COMMANDS
 
 app = typer.Typer(
     cls=Commands,
-    help="Do a model's probabilities mean what they say? Tests of calibration, on files.",
+    help="Do a model's predictions mean what they say? Tests of calibration, on files.",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     add_completion=False,
