@@ -9,6 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
+from PIL import Image
+
 import caltest
 from caltest.data import Rows, sample
 from caltest.forms import Form
@@ -58,6 +61,15 @@ def command_line(description: str, seed: int | None = None) -> argparse.Argument
     if seed is not None:
         made.add_argument("--seed", type=int, default=seed)
     return made
+
+
+def save(figure: Any, path: Path, dpi: int = 100) -> None:
+    """Save a picture in 128 colours, which look the same in a third of the bytes, and close it."""
+    figure.savefig(path, dpi=dpi, metadata={"Software": None})
+    plt.close(figure)
+    with Image.open(path) as image:
+        few = image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
 
 
 def write_csv(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

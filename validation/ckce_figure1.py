@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 import caltest
 from caltest.plots.canvas import BLACK, BLUE, FAINT, VERMILION
 from validation._cells import Options, Row, seeds, spread
-from validation._study import markdown, write_csv
+from validation._study import markdown, save, write_csv
 from validation.ckce_figures import errors
 from validation.generative import mixture
 
@@ -57,8 +57,7 @@ def draw(path: Path) -> None:
     ax.legend(frameon=False, loc="upper left")
     ax.set_title(f"{ROWS:,} rows, ten bins", loc="left", size="medium")
     ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def run(options: Options) -> None:

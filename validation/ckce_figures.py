@@ -44,7 +44,7 @@ from caltest.data import Rows
 from caltest.kernels import LinearGaussian
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, PALE, VERMILION
 from caltest.statistics import CKCE, ECE, JKCE
-from validation._study import command_line, markdown, write_csv
+from validation._study import command_line, markdown, save, write_csv
 from validation.generative import m1
 
 Array = NDArray[np.float64]
@@ -256,8 +256,7 @@ def _save(figure: Any, path: Path) -> None:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", color=NARROW_BAND, alpha=0.35, linewidth=0.7)
         ax.set_axisbelow(True)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 STUDIES = {

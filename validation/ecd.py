@@ -25,7 +25,7 @@ from scipy.special import expit
 import caltest
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from validation._cells import Options, Row, Table, seeds, spread
-from validation._study import markdown, write_csv
+from validation._study import markdown, save, write_csv
 
 Array = NDArray[np.float64]
 
@@ -115,8 +115,7 @@ def draw(rows: list[Row], path: Path) -> None:
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
         ax.grid(axis="y", color=NARROW_BAND, alpha=0.35, linewidth=0.7)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def _one_row(ax: Any) -> None:

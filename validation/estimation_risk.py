@@ -46,7 +46,7 @@ from caltest.estimation import (
     risk,
 )
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
-from validation._study import REFERENCE, command_line, markdown, write_csv
+from validation._study import REFERENCE, command_line, markdown, save, write_csv
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.intp]
@@ -147,8 +147,7 @@ def draw(rows: list[Row], path: Path) -> None:
     title += "dotted upright: the model's temperature"
     handles = axes[0, 0].get_legend_handles_labels()
     figure.legend(*handles, loc="outside upper center", ncols=2, frameon=False, title=title)
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def _draw_risks(ax: Any, rows: list[Row], kind: str) -> None:

@@ -34,7 +34,7 @@ from caltest.lenses import TopLabel
 from caltest.pvalues import count
 from caltest.simulation import log_dirichlet
 from caltest.statistics import KolmogorovSmirnov, Omnibus, UnbiasedSKCE
-from validation._study import CONFIDENCE, command_line, markdown, write_csv
+from validation._study import CONFIDENCE, command_line, markdown, save, write_csv
 
 Array = NDArray[np.float64]
 
@@ -238,8 +238,7 @@ def picture(rows: Iterable[dict[str, Any]], path: Path) -> None:
     )
     axes.legend(loc="lower left", frameon=False)
     axes.set_title("500 rows, level 0.05; dotted: nine tenths of the best", fontsize=10)
-    figure.savefig(path, dpi=120, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path, dpi=120)
 
 
 def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:

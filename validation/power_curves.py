@@ -26,7 +26,7 @@ from caltest.simulation import tempered
 from caltest.statistics import STATISTICS
 from validation._cells import Options, Row, Table
 from validation._power_curve import fit
-from validation._study import fitting_pairs, markdown, write_csv
+from validation._study import fitting_pairs, markdown, save, write_csv
 from validation.generative import classwise, local, m1, mixture, noisy
 
 SEED = 20_190_423
@@ -187,8 +187,7 @@ def draw(table: Table, rows: list[Row], path: Path) -> None:
     )
     for ax in axes.flat:
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=80, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path, dpi=80)
 
 
 def _curves(ax: Any, table: Table, alternative: str, order: list[str]) -> None:

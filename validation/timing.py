@@ -23,7 +23,7 @@ from caltest.kernels import Exponential
 from caltest.plots.canvas import BLACK, BLUE, VERMILION
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, Statistic, UnbiasedSKCE
 from validation._cells import Options, Row, Table
-from validation._study import markdown
+from validation._study import markdown, save
 from validation.generative import mixture
 
 SEED = 20_190_422
@@ -111,8 +111,7 @@ def draw(rows: list[Row], path: Path) -> None:
         frameon=False,
         title="one thread, shortest run; star: published (Julia, 3.6 GHz, 2019)",
     )
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def run(options: Options) -> None:

@@ -17,6 +17,7 @@ from caltest.plots.canvas import NARROW_BAND
 from caltest.statistics import STATISTICS
 from validation._cells import Row
 from validation._designs import DESIGNS
+from validation._study import save
 from validation.validity import LEVELS
 
 CONFIDENCE = 0.99
@@ -50,8 +51,7 @@ def draw(rows: list[Row], path: Path) -> None:
         f"Grey: does not fit, or not run. {min(counts)} to {max(counts)} data sets",
         fontsize="medium",
     )
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def _map(ax: Any, rows: list[Row], lines: list[tuple[int, str, int, str]]) -> Any:

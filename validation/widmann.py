@@ -15,9 +15,11 @@ the authors' conventions:
 * "share": resampling p-values b/B (ours (1 + b)/(B + 1));
 * "ddof0": the standard deviation of A_ul with ddof = 0 (ours 1).
 
-Methods come in four groups, by cost: "closed" forms and the estimates; "resampled" tests with the
-median, and with the mean; "consistency" resampling. A group has its own number of data sets, and the
-data set of a number is the same in every group.
+Methods come in groups, by cost: "closed" forms and the estimates; "exact ECE", exact tests by the ECE;
+"exact median" and "exact mean", tests by SKCE_uq that are exact, and by moments, with either bandwidth;
+"bootstrap" tests with either; "consistency" resampling. ``--only group=exact`` runs exact lines alone.
+A group has its own number of data sets, and the data set of a number is the same in every group, with
+the same draws.
 """
 
 from __future__ import annotations
@@ -146,32 +148,36 @@ def _squared(estimate: float) -> float:
     return float(np.exp(-(ROWS // 2) * estimate**2 / 8.0))
 
 
-def resampled(bandwidth: str, design: Design, seed: np.random.SeedSequence) -> Found:
-    """Test by SKCE_uq: bootstrap, exact and moments; and SKCE_b by moments."""
+def exact(bandwidth: str, design: Design, seed: np.random.SeedSequence) -> Found:
+    """Test by SKCE_uq: exact and moments; and SKCE_b by moments."""
     drawn, kernel = design.draw(seed), design.kernel(bandwidth)
     test = partial(caltest.test, drawn.probs, drawn.labels, rng=seed.spawn(1)[0])
     uq = UnbiasedSKCE(kernel)
-    bootstrap = test(uq, null="bootstrap", n_resamples=BOOTSTRAPS)
     return {
-        f"A_uq {bandwidth}": bootstrap.pvalue,
-        f"A_uq {bandwidth} share": _share(bootstrap),
         f"exact_uq {bandwidth}": test(uq, null="monte_carlo", n_resamples=DRAWS).pvalue,
         f"moments_uq {bandwidth}": test(uq, null="moments").pvalue,
         f"moments_b {bandwidth}": test(BiasedSKCE(kernel), null="moments").pvalue,
     }
 
 
-def consistency(design: Design, seed: np.random.SeedSequence) -> Found:
-    """Test by the ECE: consistency resampling, and the same resampling of labels only."""
-    drawn = design.draw(seed)
-    test = partial(caltest.test, drawn.probs, drawn.labels, n_resamples=DRAWS, rng=seed.spawn(1)[0])
-    found = {}
-    for name, binning in BINNINGS.items():
-        published = test(ECE(binning), null="consistency")
-        found[f"C_{name}"] = published.pvalue
-        found[f"C_{name} share"] = _share(published)
-        found[f"exact_{name}"] = test(ECE(binning), null="monte_carlo").pvalue
-    return found
+def bootstrap(bandwidth: str, design: Design, seed: np.random.SeedSequence) -> Found:
+    """Test by SKCE_uq and the bootstrap."""
+    drawn, draws = design.draw(seed), seed.spawn(1)[0]
+    uq = UnbiasedSKCE(design.kernel(bandwidth))
+    test = partial(caltest.test, null="bootstrap", n_resamples=BOOTSTRAPS, rng=draws)
+    found = test(drawn.probs, drawn.labels, uq)
+    return {f"A_uq {bandwidth}": found.pvalue, f"A_uq {bandwidth} share": _share(found)}
+
+
+def by_ece(null: str, design: Design, seed: np.random.SeedSequence) -> Found:
+    """Test by the ECE: resampling of labels only, which is exact, or of rows and labels."""
+    drawn, draws = design.draw(seed), seed.spawn(1)[0]
+    test = partial(caltest.test, null=null, n_resamples=DRAWS, rng=draws)
+    tests = {name: test(drawn.probs, drawn.labels, ECE(each)) for name, each in BINNINGS.items()}
+    if null == "monte_carlo":
+        return {f"exact_{name}": each.pvalue for name, each in tests.items()}
+    found = {f"C_{name}": each.pvalue for name, each in tests.items()}
+    return found | {f"C_{name} share": _share(each) for name, each in tests.items()}
 
 
 def _share(result: CalibrationResult) -> float:
@@ -191,9 +197,12 @@ class Group:
 
 GROUPS = {
     "closed": Group(closed, 10_000, 100),
-    "resampled median": Group(partial(resampled, "median"), 10_000, 25),
-    "resampled mean": Group(partial(resampled, "mean"), 10_000, 25),
-    "consistency": Group(consistency, 2000, 10),
+    "exact ECE": Group(partial(by_ece, "monte_carlo"), 10_000, 100),
+    "exact median": Group(partial(exact, "median"), 10_000, 25),
+    "exact mean": Group(partial(exact, "mean"), 10_000, 25),
+    "bootstrap median": Group(partial(bootstrap, "median"), 10_000, 25),
+    "bootstrap mean": Group(partial(bootstrap, "mean"), 10_000, 25),
+    "consistency": Group(partial(by_ece, "consistency"), 2000, 10),
 }
 
 

@@ -31,7 +31,7 @@ from caltest.kernels import Exponential
 from caltest.plots.canvas import BLACK, BLUE, NARROW_BAND
 from caltest.statistics import UnbiasedSKCE
 from validation._cells import Options, Row, Table, seeds
-from validation._study import REFERENCE, markdown, write_csv
+from validation._study import REFERENCE, markdown, save, write_csv
 from validation.widmann import MODELS, SEED, Design, tables
 
 PUBLISHED = 10_000
@@ -255,8 +255,7 @@ def draw(rows: list[Row], path: Path) -> None:
         ax.text(0.02, 0.97, note, transform=ax.transAxes, va="top", size="small")
         ax.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("published numbers")
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def run(options: Options) -> None:

@@ -17,7 +17,7 @@ from scipy.stats import beta as beta_distribution
 
 from caltest.plots.canvas import BLACK, BLUE, FAINT, NARROW_BAND, VERMILION
 from validation._cells import Options, Row, Table
-from validation._study import REFERENCE
+from validation._study import REFERENCE, save
 from validation.generative import true_ece_tv, true_skce
 from validation.widmann import LEVELS, MODELS, SEED, Design, tables
 from validation.widmann_compared import TESTS, once, read, where
@@ -81,8 +81,7 @@ def _true_skce(design: Design) -> float:
 def _save(figure: Any, path: Path, dpi: int = 100) -> None:
     for ax in figure.axes:
         ax.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=dpi, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path, dpi)
 
 
 def _published(name: str) -> list[Row]:

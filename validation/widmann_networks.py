@@ -30,7 +30,7 @@ from caltest.plots.canvas import BLACK, BLUE, NARROW_BAND, VERMILION
 from caltest.results import CalibrationResult
 from caltest.statistics import ECE, BiasedSKCE, LinearSKCE, UnbiasedSKCE
 from validation._cells import Options, Row, Table
-from validation._study import REFERENCE, markdown, write_csv
+from validation._study import REFERENCE, markdown, save, write_csv
 from validation.widmann_compared import read
 
 SEED = 20_190_421
@@ -166,8 +166,7 @@ def draw(rows: list[Row], path: Path) -> None:
     figure.legend(
         [*handles[0], *marks], ["ours", "published"], loc="outside upper center", ncols=2, frameon=False
     )
-    figure.savefig(path, dpi=100, metadata={"Software": None})
-    plt.close(figure)
+    save(figure, path)
 
 
 def _points(ax: Any, y: float, ours: str, published: str, least: float = 0.0) -> None:
