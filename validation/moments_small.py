@@ -6,7 +6,9 @@ A design is up to four distinct rows of two classes, or two of three, with up to
 rare events, values on a grid, values close together. A statistic is then a function of how many labels
 of each class the copies of each row have, and its law under H0 a sum over all outcomes of these counts:
 the level of the analytic p-value is known without a draw. Where the null draws labels itself it is
-exact, and the design is counted as such. ``skce_ul`` looks at pairs of rows: its designs have one
+exact, and the design is counted as such. A line of the summary is a statistic and a kind of design:
+how many, in how many a curve answers, and the largest level there; ``moments_small_worst.csv`` has the
+designs of the largest levels in full. ``skce_ul`` looks at pairs of rows: its designs have one
 distinct row, whose pairs are counted.
 """
 
@@ -187,23 +189,40 @@ def main(arguments: Sequence[str] | None = None) -> None:
         delayed(study)(number, options.seed, options.statistics) for number in range(options.designs)
     )
     rows = [row for found in Parallel(n_jobs=options.jobs)(tasks) for row in found]
-    write_csv(rows, options.results / "moments_small.csv")
-    print(markdown(summed(rows)))
+    lines, worst = summed(rows)
+    write_csv(lines, options.results / "moments_small.csv")
+    write_csv(worst, options.results / "moments_small_worst.csv")
+    print(markdown(lines))
 
 
-def summed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return, a line a statistic, how many designs a curve answers and the largest ratios there."""
-    lines = []
-    for name in dict.fromkeys(row["statistic"] for row in rows):
-        mine = [row for row in rows if row["statistic"] == name]
+def summed(rows: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return a line a statistic and kind: designs, those a curve answers, largest levels; the worst.
+
+    The designs with the largest levels come in full.
+    """
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["statistic"], row["kind"]), []).append(row)
+    lines, worst = [], dict[tuple[str, int], dict[str, Any]]()
+    for (name, kind), mine in sorted(groups.items(), key=_place):
         curves = [row for row in mine if row["answered_by"] == "a curve"]
-        line = {"statistic": name, "designs": len(mine), "answered by a curve": len(curves)}
-        for level, limit in LIMITS.items():
-            ratios = [row[f"level_{level:g}"] / level for row in curves]
-            line[f"largest level / {level:g}"] = f"{max(ratios, default=0.0):.3f}"
-            line[f"above {limit:g}"] = sum(ratio > limit for ratio in ratios)
+        line = {"statistic": name, "kind": kind, "designs": len(mine), "curve": len(curves)}
+        line["distinct_rows"] = max(len(row["copies"].split()) for row in mine)
+        for level in AIMS:
+            column = f"level_{level:g}"
+            top = max(curves, key=lambda row: row[column], default=None)
+            line[column] = f"{top[column]:.9g}" if top else ""
+            if limit := LIMITS.get(level):
+                line[f"above {limit:g} × {level:g}"] = sum(r[column] > limit * level for r in curves)
+            if top:
+                worst[name, top["design"]] = top
         lines.append(line)
-    return lines
+    return lines, list(worst.values())
+
+
+def _place(group: tuple[tuple[str, str], Any]) -> tuple[int, int]:
+    (name, kind), _ = group
+    return STATISTICS_SMALL.index(name), KINDS.index(kind)
 
 
 if __name__ == "__main__":
