@@ -156,10 +156,11 @@ def of_pairs(n, p):
     [
         ("docs/monitoring.md", "in three of four half-years", 1 - 0.95**26, 0.75, 0.02),
         ("docs/monitoring.md", "is one false alarm in two years", 100_000 / 1000 / 52, 2, 0.1),
-        ("docs/dependent.md", "with probability 1/60: a p-value of .036",
+        ("docs/theory/clusters.md", "with probability 1/60: a p-value of .036",
          binom.sf(1, 30, 0.01), 0.036, 5e-4),
-        ("docs/dependent.md", "occurs with probability .089", binom.sf(1, 30, 1 / 60), 0.089, 5e-4),
-        ("docs/dependent.md", "blocks of two weeks gives 26 clusters", 365 // 14, 26, 0),
+        ("docs/theory/clusters.md", "occurs with probability .089",
+         binom.sf(1, 30, 1 / 60), 0.089, 5e-4),
+        ("docs/clusters.md", "blocks of two weeks gives 26 clusters", 365 // 14, 26, 0),
         ("docs/theory/clusters.md", "5.5 times for $k = 10$", 1 + 9 * 0.5, 5.5, 0),
         ("docs/theory/clusters.md", "in one of seven data sets none does", 1 / 0.99**200, 7, 0.5),
         ("docs/theory/many.md", "1.39 at $\\delta = .025$", longer(0.025), 1.39, 0.005),
@@ -174,7 +175,6 @@ def of_pairs(n, p):
         ("docs/scale.md", "about 30 times larger, the square root of a thousand", 1000**0.5, 30, 2),
         ("docs/scale.md", "p-values down to 0.005", 1 / 200, 0.005, 1e-12),
         ("docs/scale.md", "256 features of 1 000 classes are 2 MB a draw", 8 * 256e3 / 1e6, 2, 0.1),
-        ("docs/dependent.md", "1.6 GB for 100 000 patients", 8 * 2049 * 1e5 / 1e9, 1.6, 0.05),
     ],
 )  # fmt: skip
 def test_sums_that_pages_work_out(where, words, value, told, within):

@@ -107,7 +107,7 @@ def audit_of_a_model(rng, wrong):
     return audited(*binary(rng, wrong), materiality=0.02)
 
 
-@recipe("docs/dependent.md", sets=AUDITS)
+@recipe("docs/clusters.md", sets=AUDITS)
 def audit_of_a_file_with_groups_and_patients(rng, wrong):
     p, label, patient = visits(rng, wrong, 60, 4)
     groups = pairs_of(rng, 240, region=["a", "b"])
@@ -280,26 +280,26 @@ def visits(rng, wrong, patients=50, each=4):
     return p, (ndtr(cause) < p - 0.3 * wrong).astype(int), patient
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/clusters.md")
 def several_rows_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
     return pvalue_of(p, label, clusters=patient)
 
 
-@recipe("docs/dependent.md", sets=AUDITS, power=0.6)
+@recipe("docs/clusters.md", sets=AUDITS, power=0.6)
 def one_row_a_patient(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
     return pvalue_of(p, label, clusters=patient, null="one_per_cluster")
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/clusters.md")
 def comonotone_guaranteed(rng, wrong):
     p, label, patient = visits(rng, wrong, 80)
     null = caltest.nulls.ComonotoneLabels(guaranteed=True)
     return pvalue_of(p, label, "citl", clusters=patient, null=null)
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/clusters.md")
 def blocks_of_time(rng, wrong):
     """Blocks of four weeks, errors that last for days."""
     noise = rng.normal(size=28 * 50 + 4)
@@ -309,7 +309,7 @@ def blocks_of_time(rng, wrong):
     return pvalue_of(p, label, clusters=np.arange(28 * 50) // 28)
 
 
-@recipe("docs/dependent.md", sets=AUDITS, power=0.5)
+@recipe("docs/clusters.md", sets=AUDITS, power=0.5)
 def compare_in_clusters(rng, wrong):
     """Two models that are as far off, in one direction and the other."""
     p, label, patient = visits(rng, False, 200)
@@ -326,13 +326,13 @@ def surveyed(rng, wrong):
     return p, (rng.random(300) < right).astype(int), np.where(young, 0.5, 3.0)
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/weights.md")
 def survey_weights(rng, wrong):
     p, label, weight = surveyed(rng, wrong)
     return pvalue_of(p, label, "esce", weights=weight)
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/weights.md")
 def own_function_with_weights(rng, wrong):
     def too_high(probs, labels, weights):
         return float(np.average(probs[:, 1] - labels, weights=weights))
@@ -341,13 +341,13 @@ def own_function_with_weights(rng, wrong):
     return pvalue_of(p, label, too_high, weights=weight)
 
 
-@recipe("docs/dependent.md", sets=AUDITS)
+@recipe("docs/weights.md", sets=AUDITS)
 def audit_with_weights(rng, wrong):
     p, label, weight = surveyed(rng, wrong)
     return audited(p, label, weights=weight, groups={"old": weight > 1})
 
 
-@recipe("docs/dependent.md")
+@recipe("docs/sampling.md")
 def kept_by_label(rng, wrong):
     p = rng.beta(0.3, 20, 10_000)
     label = (rng.random(10_000) < p * (0.4 if wrong else 1.0)).astype(int)
@@ -678,7 +678,7 @@ def logits(rng, wrong):
     return pvalue_of(((2 if wrong else 1) * right).astype(np.float32), labels, logits=True)
 
 
-@recipe("docs/recipes.md", "docs/dependent.md", sets=20)
+@recipe("docs/recipes.md", "docs/clusters.md", sets=20)
 def several_answers_to_a_question(rng, wrong):
     question = np.repeat(np.arange(100), 4)
     topic = np.array(["history", "law"])[question % 2]

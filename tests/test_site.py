@@ -50,6 +50,9 @@ START = "docs/start.md"
         "docs/reports.md",
         "docs/where.md",
         "docs/points.md",
+        "docs/clusters.md",
+        "docs/weights.md",
+        "docs/sampling.md",
         "docs/order.md",
     ],
 )

@@ -409,8 +409,6 @@ def test_signs_of_clusters_are_as_the_page_says():
     said("What is left of `ace`, `smooth_ece` and `ece_debiased` is at most 1.5 points at 5%.")
     at_5 = [row for row in rows if row["level"] == "0.05"]
     assert max(float(row["rate"]) for row in at_5 if row["statistic"] in binned) <= 0.065
-    dependent = page("docs/dependent.md")
-    said("6 to 8% instead of 5% (up to 15% in a single design)", dependent)
     few = [
         row
         for row in at_5
@@ -419,7 +417,6 @@ def test_signs_of_clusters_are_as_the_page_says():
     rates = [float(row["rate"]) for row in few]
     assert [round(100 * end) for end in (min(rates), max(rates))] == [6, 8]
     assert max(float(row["largest"]) for row in few) == pytest.approx(0.15, abs=0.005)
-    said("with 200 clusters of ten rows (2.4% for the default test)", dependent)
     (row,) = (
         row
         for row in rows
@@ -441,13 +438,16 @@ def test_power_with_clusters_is_as_the_page_says():
 
 def test_few_clusters_are_as_the_page_says():
     assert [row for row in rows_of("rare_clusters_summary") if row["verdict"] == "above"] == []
+    rare = rows_of("rare_clusters")
+    assert all(share(row, "p<=0.05") < 0.07 and share(row, "p<=0.01") < 0.03 for row in rare)
+    assert all(share(row, "all hold") >= 0.97 for row in rows_of("clusters_audits"))
     for row in rows_of("rare_clusters_audits"):
         assert all(is_level(row, f"p<={level}", level) for level in (0.01, 0.05, 0.1))
         assert share(row, "all hold") >= 0.95
 
 
 def test_ends_of_intervals_in_clusters_are_as_the_pages_say():
-    said("each end misses the true error about as rarely as it should", page("docs/dependent.md"))
+    said("each end misses the true error about as rarely as it should", page("docs/clusters.md"))
     rows = rows_of("clusters_intervals")
     assert (len(rows), {row["datasets"] for row in rows}) == (12, {"1000"})
     for row, level in product(rows, (0.05, 0.01, 0.0025)):
@@ -474,19 +474,13 @@ def test_weights_are_as_the_pages_say():
     weighted = [
         row for row in intervals if "kept" not in row["design"] and "cluster" not in row["design"]
     ]
-    dependent = page("docs/dependent.md")
-    told = re.search(
-        r"missed the true error in (\d+) of ([\d ]+) data sets \((\d+) are allowed\)", dependent
-    )
-    missed, of, allowed = (int(each.replace(" ", "")) for each in told.groups())
-    assert missed == sum(int(row["missed at 0.02"]) for row in weighted)
-    assert of == sum(int(row["datasets"]) for row in weighted)
-    assert allowed == 2 * 0.02 * of
-    said("shorter by a tenth to two fifths, missed it in up to a third", dependent)
+    assert weighted == intervals[:4]
+    assert sum(int(row["missed at 0.02"]) for row in weighted) <= 0.04 * 4000
+    said("shorter by a tenth to two fifths, missed it in up to a third", page("docs/weights.md"))
     shorter = [1 - float(r["length of t at 0.02"]) / float(r["length at 0.02"]) for r in weighted]
     assert [min(shorter), max(shorter)] == pytest.approx([0.1, 0.4], abs=0.025)
     assert max(share(row, "missed by t at 0.02") for row in weighted) == pytest.approx(1 / 3, abs=0.02)
-    said("about twice as long as t intervals would be", dependent)
+    said("about twice as long as t intervals would be", page("docs/sampling.md"))
     (kept,) = (row for row in intervals if "kept" in row["design"])
     assert float(kept["length at 0.02"]) / float(kept["length of t at 0.02"]) == pytest.approx(
         2, abs=0.1
