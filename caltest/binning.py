@@ -89,7 +89,7 @@ class Uniform(Binning):
 
     Parameters
     ----------
-    n_bins
+    n_bins : int, default 10
         Intervals an axis. Default 10, the literature's.
 
     References
@@ -119,7 +119,7 @@ class EqualWidth(ScoreBinning):
 
     Parameters
     ----------
-    n_bins
+    n_bins : int, default 15
         Number of intervals. Default 15, the literature's.
 
     Examples
@@ -143,7 +143,7 @@ class EqualMass(ScoreBinning):
 
     Parameters
     ----------
-    n_bins
+    n_bins : int, default 15
         Number of bins. Default 15, the literature's.
 
     Examples
@@ -175,7 +175,7 @@ class FromEdges(ScoreBinning):
 
     Parameters
     ----------
-    edges
+    edges : sequence of float
         Increasing, the first at or below every score and the last at or above.
 
     Examples
@@ -213,7 +213,7 @@ class MedianVariance(Binning):
 
     Parameters
     ----------
-    min_size
+    min_size : int, default 5
         Smallest bin. Default 5; published results on networks of 10 000 rows used 100.
 
     References
@@ -378,21 +378,23 @@ def bin_table(
 
     Parameters
     ----------
-    probs, labels
+    probs : array of shape (n,) or (n, m), or data frame
         As in :func:`caltest.test`.
-    bins
-        Number of bins of equal width on [0, 1]. Default 10. Bins are (a, b], as everywhere in the
-        package; the first one includes 0.
-    lens
+    labels : array of shape (n,)
+        As in :func:`caltest.test`.
+    bins : int, default 10
+        Number of bins of equal width on [0, 1]. Bins are (a, b], as everywhere in the package; the
+        first one includes 0.
+    lens : str or Lens, optional
         As in :func:`caltest.test`; default "top_label" with more than two classes.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    clip
-        As in :class:`caltest.statistics.ECD`. Default None.
-    weights
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    clip : float, optional
+        As in :class:`caltest.statistics.ECD`.
+    weights : array of shape (n,), optional
         How much each row counts, as in :func:`caltest.test`. Default None: all rows have equal
         weight.
-    sampling_rates
+    sampling_rates : dict of class to float, optional
         If rows were sampled by their label: for each class, the share of its rows that was kept,
         as in :func:`caltest.test`. The table then describes what the predictions mean among the
         rows kept. Default None: rows were not sampled by label.

@@ -53,29 +53,29 @@ class Recalibration(Result):
 
     Attributes
     ----------
-    intercept, slope
+    intercept, slope : float
         Maximum-likelihood estimates. A slope below 1 means that predictions are too extreme, above
         1 that they are not extreme enough.
-    intercept_se, slope_se
+    intercept_se, slope_se : float
         Standard errors, from the information at the estimates.
-    in_the_large, in_the_large_se
+    in_the_large, in_the_large_se : float
         The intercept with the slope held at 1, and its standard error: calibration in the large.
-    test_both
+    test_both : ChiSquareTest
         Test of intercept 0 and slope 1.
-    test_in_the_large
+    test_in_the_large : ChiSquareTest
         Test of intercept 0 given slope 1.
-    test_slope
+    test_slope : ChiSquareTest
         Test of slope 1, whatever the intercept. Its statistic and that of ``test_in_the_large``
         add up to that of ``test_both``.
-    separated
+    separated : bool
         Whether the logits separate the labels, so that no finite line fits best.
-    n_samples
+    n_samples : int
         Rows.
-    lens
+    lens : str or None
         Label of the lens; None for binary predictions as they are.
-    warnings
+    warnings : tuple of str
         Sentences a reader should know.
-    effective_n
+    effective_n : float or None
         Effective number of rows, if they have weights; else None.
 
     Examples
@@ -135,15 +135,17 @@ def recalibration(
 
     Parameters
     ----------
-    probs, labels
-        Predicted probabilities and observed classes, as in :func:`caltest.test`.
-    lens
+    probs : array of shape (n,) or (n, m), or data frame
+        Predicted probabilities, as in :func:`caltest.test`.
+    labels : array of shape (n,)
+        Observed classes, as in :func:`caltest.test`.
+    lens : str or Lens, optional
         Which probability to look at: "top_label", "class:3", "top:5" or an object of
         :mod:`caltest.lenses` that leaves two classes. Default None: class 1 of two classes, the
         top label of more.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    weights
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    weights : array of shape (n,), optional
         How much each row counts, as in :func:`caltest.test`. The weighted likelihood is maximised,
         with standard errors that stay right for weights that are not counts; tests are then
         Wald's. Default None: all rows have equal weight.

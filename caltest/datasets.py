@@ -78,7 +78,7 @@ def load_digits_predictions(model: str = "logistic_regression") -> DigitsPredict
 
     Parameters
     ----------
-    model
+    model : str, default "logistic_regression"
         One of `digits_models`. The default is a well calibrated one.
 
     Returns

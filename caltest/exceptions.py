@@ -84,13 +84,13 @@ class Premise:
 
     Attributes
     ----------
-    name
+    name : str
         What is supposed: "independent rows", "unseen rows", "groups known before the outcome", ….
-    seen
+    seen : str
         What was seen, as a sentence without its full stop.
-    do
+    do : str
         What to do, as a clause.
-    withholds
+    withholds : bool
         Whether the verdict "within" is withheld because of it.
 
     Examples
@@ -135,14 +135,14 @@ class InputError(ValueError):
 
     Parameters
     ----------
-    text
+    text : str, default ""
         The message. With facts, their names stand in it in braces; without a text it is "{argument} is
         {found}; {do}."
-    argument
+    argument : str, optional
         Name of the argument that is wrong.
-    row
+    row : int, optional
         Where: the row, counted from 0.
-    **more
+    **more : any
         Other facts in the text: ``found``, what was found there, ``do``, what to do, and others.
 
     Examples

@@ -125,11 +125,11 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
 
     Parameters
     ----------
-    z
+    z : float or array
         Standardised statistics; may be infinite.
-    skewness
+    skewness : float or array
         Their skewness under H0, of a shape that goes with ``z``. More than 3 counts as 3.
-    alternative
+    alternative : {"greater", "less", "two-sided"}
         Which values are extreme. Of two sides, the smaller tail is doubled.
 
     Returns
@@ -174,12 +174,12 @@ def evidence_of_draws(
 
     Parameters
     ----------
-    values
-        (1 + B, H) statistics: the first row of the observed labels, the others of B draws.
-    alternatives
+    values : array of shape (1 + B, H)
+        Statistics: the first row of the observed labels, the others of B draws.
+    alternatives : sequence of str
         (H,) which values count against H0.
-    resolutions
-        (H,) how far two evaluations of one value may differ by rounding. Default 0.
+    resolutions : float, or array of shape (H,), default 0
+        How far two evaluations of one value may differ by rounding.
 
     Returns
     -------
@@ -325,9 +325,9 @@ def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.
 
     Parameters
     ----------
-    pvalues
-        (k,) numbers in (0, 1], of the tests that make a family.
-    correction
+    pvalues : array of shape (k,)
+        Numbers in (0, 1], of the tests that make a family.
+    correction : str or None, default "holm"
         One of `CORRECTIONS`, statsmodels' names. Default "holm": it assumes nothing on how the tests
         depend on each other, and rejects whatever Bonferroni's correction does. None: no correction.
 
@@ -367,8 +367,8 @@ class StepDown:
 
     Attributes
     ----------
-    observed
-        (H,) statistics of the H hypotheses, large where they speak against it.
+    observed : array of shape (H,)
+        Statistics of the H hypotheses, large where they speak against it.
 
     Examples
     --------
@@ -397,7 +397,7 @@ class StepDown:
 
         Parameters
         ----------
-        draws
+        draws : array of shape (B, H) or (H,)
             (B, H) statistics of B draws, or (H,) of one.
 
         Returns
@@ -432,10 +432,10 @@ def step_down(observed: ArrayLike, draws: ArrayLike) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    observed
-        (H,) statistics, on one scale, large where they speak against their hypothesis.
-    draws
-        (B, H) the same statistics of B draws under which all hypotheses are true. Of blocks of draws
+    observed : array of shape (H,)
+        Statistics, on one scale, large where they speak against their hypothesis.
+    draws : array of shape (B, H)
+        The same statistics of B draws under which all hypotheses are true. Of blocks of draws
         :class:`StepDown` counts one at a time.
 
     Returns

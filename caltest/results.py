@@ -111,8 +111,8 @@ class Result(Facts):
 
         Parameters
         ----------
-        verbose
-            Add details, such as the options of a statistic. Default False.
+        verbose : bool, default False
+            Add details, such as the options of a statistic.
         """
         page = self._page()
         return f"{page}\n\n{page.details}" if verbose and page.details else str(page)
@@ -123,9 +123,9 @@ class Result(Facts):
 
         Parameters
         ----------
-        ax
+        ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in, as many as the picture has parts. Default: a new figure.
-        **options
+        **options : any
             As in ``from_result`` of the display: ``view=1`` of bounds, for instance.
 
         Returns
@@ -169,56 +169,61 @@ class CalibrationResult(Result):
 
     Attributes
     ----------
-    statistic
+    statistic : float
         Value of the statistic.
-    pvalue
+    pvalue : float
         In (0, 1]: the probability of a value at least as extreme if the model is calibrated.
-    name
+    name : str
         Registered name of the statistic.
-    null
+    null : str
         Registered name of the null.
-    guarantee
+    guarantee : {"exact", "bound", "asymptotic", "approximate"}
         How far the p-value can be trusted: "exact", "bound", "asymptotic" or "approximate".
-    alternative
+    alternative : str
         "greater", "less" or "two-sided"; of a test with a tolerance, "over", "under" or "two-sided".
-    n_samples, n_classes
-        Rows, and classes as the lens shows them. For predicted distributions of numbers,
-        ``n_classes`` is None.
-    lens
+    n_samples : int
+        Number of rows.
+    n_classes : int or None
+        Number of classes, as the lens shows them; None for predicted distributions of numbers.
+    lens : str or None
         Label of the lens; None for the full probability vector.
-    parameters
+    parameters : dict
         The options used, such as a fitted bandwidth.
-    n_resamples
+    n_resamples : int or None
         Number of simulated label sets; None if the null does not simulate.
-    exceedances
+    exceedances : int or None
         Number of them at least as extreme as observed; for two-sided tests, of the side with
         fewer. None if the null does not simulate.
-    pvalue_interval
+    pvalue_interval : tuple of two floats, or None
         95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
         Monte Carlo only.
-    null_distribution
+    null_distribution : array of shape (B,), or None
         Values of the statistic for the simulated labels, or None.
-    warnings
+    warnings : tuple of str
         Sentences a reader should know.
-    premises
+    premises : tuple of Premise
         What the p-value supposes and the data contradict or put in doubt
         (:class:`caltest.exceptions.Premise`).
-    event, predicted, observed
-        For one probability, or else the confidence in the top class: the event as a clause, its mean
-        predicted probability, and how often it was observed. Else None.
-    alpha
+    event : str or None
+        For one probability, or else the confidence in the top class: the event as a clause. None
+        otherwise.
+    predicted : float or None
+        The mean predicted probability of the event.
+    observed : float or None
+        How often the event was observed.
+    alpha : float
         The level at which words say that an error is found.
-    seed
+    seed : int or None
         Integer that, given as ``rng``, reproduces the numbers; None if no random numbers were
         drawn.
-    measures
+    measures : str
         What the statistic measures, in words.
-    claim
+    claim : str or None
         The hypothesis of a test with a tolerance, in words; None for a test of calibration.
-    parts
+    parts : tuple of ComponentAnswer
         For a combined statistic ("omnibus") with the exact null: each part's name, value, own
         p-value, and p-value adjusted for the number of parts. Otherwise empty.
-    order
+    order : str
         For a statistic of the order of rows: what was seen of it, as a sentence. Otherwise "".
 
     Examples
@@ -281,7 +286,7 @@ class CalibrationResult(Result):
 
         Parameters
         ----------
-        draws
+        draws : bool, default False
             Include the null distribution. Default False: it is long.
         """
         return self._plain(*(() if draws else ("null_distribution",)))

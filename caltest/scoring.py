@@ -25,9 +25,11 @@ class Scorer:
 
     Attributes
     ----------
-    statistic, lens
+    statistic : str or Statistic
         As in :func:`caltest.estimate`.
-    sample_weight
+    lens : str, Lens or None
+        As in :func:`caltest.estimate`.
+    sample_weight : bool, str or None
         What :meth:`set_score_request` asked for.
 
     Examples
@@ -47,9 +49,13 @@ class Scorer:
 
         Parameters
         ----------
-        estimator, X, y
-            As ``model``, ``X`` and ``y`` in :meth:`caltest.ReliabilityDisplay.from_estimator`.
-        sample_weight
+        estimator : fitted classifier
+            As ``model`` in :meth:`caltest.ReliabilityDisplay.from_estimator`.
+        X : array of shape (n, d), or data frame
+            As there.
+        y : array of shape (n,)
+            As there.
+        sample_weight : array of shape (n,), optional
             As ``weights`` in :func:`caltest.estimate`.
 
         Returns
@@ -68,7 +74,7 @@ class Scorer:
 
         Parameters
         ----------
-        sample_weight
+        sample_weight : bool, str or None
             True: they are passed on, and the score is weighted. False: they are not. None:
             scikit-learn raises if it is given any, as it does where nothing was asked for. A text: the
             name under which they are given.
@@ -119,13 +125,12 @@ def scorer(statistic: StatisticLike = "ece", *, lens: str | Lens | None = None) 
 
     Parameters
     ----------
-    statistic
-        As in :func:`caltest.estimate`: a name, an object of :mod:`caltest.statistics`, or a
-        function ``f(probs, labels) -> float`` that is large where calibration is bad. Default
-        "ece". The bias of "ece" grows as rows get fewer; "skce_uq" and "ece_debiased" do not have
-        it.
-    lens
-        As in :func:`caltest.estimate`, such as "top_label". Default None.
+    statistic : str, Statistic or callable, default "ece"
+        As in :func:`caltest.estimate`: a name, an object of :mod:`caltest.statistics`, or a function
+        ``f(probs, labels) -> float`` that is large where calibration is bad. The bias of "ece" grows as
+        rows get fewer; "skce_uq" and "ece_debiased" do not have it.
+    lens : str or Lens, optional
+        As in :func:`caltest.estimate`, such as "top_label".
 
     Returns
     -------

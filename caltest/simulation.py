@@ -30,12 +30,12 @@ class Simulated:
 
     Attributes
     ----------
-    probs
-        What the model states, (n, m), rows on the simplex, read-only.
-    labels
-        Observed labels, (n,) integers in 0..m−1, read-only.
-    truth
-        P(Y = k | probs) row by row, (n, m), read-only: equal to ``probs`` for a calibrated model.
+    probs : array of shape (n, m)
+        What the model states, rows on the simplex, read-only.
+    labels : array of int of shape (n,)
+        Observed labels, integers in 0..m−1, read-only.
+    truth : array of shape (n, m)
+        P(Y = k | probs) row by row, read-only: equal to ``probs`` for a calibrated model.
 
     Examples
     --------
@@ -91,14 +91,14 @@ def tempered(
 
     Parameters
     ----------
-    n_samples
-        Number of rows n. Default 250.
-    alpha
+    n_samples : int, default 250
+        Number of rows n.
+    alpha : array of shape (m,), default (0.1, …, 0.1)
         Dirichlet parameters (m,) of g. Default (0.1, …, 0.1) for ten classes: most predictions are
         confident.
-    temperature
+    temperature : float
         t > 0; 1 is calibrated.
-    rng
+    rng : int, SeedSequence or Generator, optional
         None, an integer, a SeedSequence or a Generator (SPEC 7).
 
     Returns

@@ -67,154 +67,93 @@ def test(
 
     Parameters
     ----------
-    probs
-        Predicted probabilities: (n, m), rows that sum to 1, or (n,), the probability of class 1.
-        Arrays, lists, data frames and CPU tensors are read (see :func:`caltest.data.sample`). Or
-        predicted distributions of numbers (:mod:`caltest.predictive`). Or a file opened by
-        :func:`caltest.files.scan`, which holds the labels too. Files and memory-mapped arrays are
-        read in one pass if they have many rows.
-    labels
-        Observed classes, (n,): integers 0..m−1, or class names if ``probs`` has column names or
-        ``class_names`` is given. For distributions, the observed outcomes, (n,) or (n, d); for times
-        until an event, ``(time, event)``.
-    statistic
-        What to measure: a name (``caltest.statistics.STATISTICS`` lists them), an object of
-        :mod:`caltest.statistics`, or your own function ``f(probs, labels) -> float`` that is large
-        where calibration is bad. Your function gets an exact p-value too, unless it depends on the
-        order of the rows and that order carries information about the labels. It must always
-        return the same value for the same labels; a function that remembers or draws random
-        numbers is refused. Of numbers: "bias", "spread", "pit_ad" and others
-        (``caltest.statistics.DENSITY_STATISTICS``), or through a lens any statistic of classes.
+    probs : array of shape (n,) or (n, m), data frame, or predictive distribution
+        Predicted probabilities: one column per class, in rows that sum to 1, or the probability of
+        class 1 alone (:func:`caltest.data.sample`). For other outcomes an object of
+        :mod:`caltest.predictive`. Or a file opened by :func:`caltest.files.scan`, labels included.
+    labels : array of shape (n,) or (n, d), or (time, event)
+        Observed classes: integers 0..m−1, or names. For distributions, the outcomes.
+    statistic : str, Statistic or callable, optional
+        What to measure: a name or an object of :mod:`caltest.statistics`, or a function
+        ``f(probs, labels) -> float`` that is large where calibration is bad. A function gets an exact
+        p-value too, unless it depends on an order of rows that tells about the labels. It must be
+        deterministic.
 
-        Default None, "omnibus": it looks for several kinds of error at once, and the result's ``parts``
-        have a p-value for each. It needs the exact null. With another null the default is
-        "skce_uq", which detects every kind of miscalibration given enough rows, but some only
-        weakly. With a tolerance: "scan" (default), "max_bin", "citl" or "esce". With features:
-        "feature_scan" (default), "feature_ridge" or :class:`caltest.statistics.Learned`.
-    null
-        How to compute the p-value: a name (``caltest.nulls.NULLS`` lists them) or an object of
-        :mod:`caltest.nulls`. Default "monte_carlo": exact for every statistic and number of rows.
-        With clusters: "cluster_signs" (default), "one_per_cluster" or "comonotone".
-    lens
-        Which aspect of the predictions to test: "top_label", "class:3", "top:5", "sorted" or an
-        object of :mod:`caltest.lenses`. Default None: the full probability vector. Of numbers, an
-        event: "below:30", "above:30", "quantile:0.9", "interval:0.9", or "pit:10" for ten cells; of
-        times "until:365".
-    class_names
-        Names of the classes, (m,), text or whole numbers, in the order of the columns, such as
-        ``classes_`` of a scikit-learn model. Labels may then be these names, and any other label
-        is refused. Default None: the column names of ``probs``, if it has any.
-    alternative
-        Which values count as evidence: "greater", "less" or "two-sided". Default: the statistic's
-        own. With a tolerance: "over" (predictions too high), "under" (too low) or "two-sided"
-        (default). "over" and "under" without a tolerance imply a tolerance of 0.
-    tolerance
-        Test whether the model is wrong by more than this anywhere, instead of whether it is wrong
-        at all: a difference of probabilities from 0 to below 1, such as 0.02 for two percentage
-        points. It applies to one probability: with more than two classes, the top class (the lens
-        "top_label") unless you choose another. Default None: test calibration itself. See Notes.
-    rounding
-        The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, 100%. A predicted
-        70% then means 67.5% to 72.5%, and rows need to sum to 1 only within rounding. It applies
-        to one probability, so more than two classes need a lens. Default None: not rounded. See
-        Notes.
-    weights
-        How much each row counts, (n,): survey weights, or importance weights if the population
-        differs. They must not be negative, and must not depend on the labels; if rows were sampled
-        by class, give ``sampling_rates`` instead. Default None: all rows have equal weight. See
-        Notes.
-    clusters
-        Which rows belong together, (n,): a column of names or numbers, such as patients, users or
-        days. Rows with the same entry may depend on each other in any way. Default None: rows are
-        independent. See Notes.
-    sampling_rates
-        If rows were sampled by their label: for each class (its name or column) the share of its
-        rows that was kept. {0: 0.01} means one row of class 0 in a hundred, and all rows of other
-        classes. Default None: rows were not sampled by label. See Notes.
-    features
+        Default None: "omnibus", a combined test of several kinds of error, with a p-value for each in
+        ``parts``. With a tolerance "scan" ("max_bin", "citl" and "esce" are possible too); with
+        features "feature_scan"; for point forecasts of a mean "point_bias"; for sets "citl"; with a
+        null that is neither exact nor for clusters "skce_uq".
+    null : str or Null, optional
+        How to compute the p-value: a name or an object of :mod:`caltest.nulls`. Default None:
+        "monte_carlo", exact for every statistic and number of rows. With clusters: "cluster_signs"
+        (default), "one_per_cluster" or "comonotone".
+    lens : str or Lens, optional
+        Which view to test: "top_label", "class:3", "top:5", "sorted" or an object of
+        :mod:`caltest.lenses`. For numbers, an event: "below:30", "above:30", "quantile:0.9",
+        "interval:0.9" or "pit:10"; for times, "until:365". Default None: the full prediction.
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, such as ``classes_`` of a scikit-learn
+        model. Default None: the column names of ``probs``, if any.
+    alternative : {"greater", "less", "two-sided", "over", "under"}, optional
+        Which values count as evidence. Default None: the statistic's own. With a tolerance: "over"
+        (predictions too high), "under" (too low) or "two-sided" (default). "over" and "under" alone
+        imply a tolerance of 0.
+    tolerance : float, optional
+        Test whether the model is wrong by more than this anywhere: 0.02 for two percentage points. It
+        applies to one probability: of several classes to the top one, unless a lens chooses another.
+    rounding : float, optional
+        The step to which probabilities were rounded: with 0.05, a predicted 70% means 67.5% to 72.5%.
+    weights : array of shape (n,), optional
+        How much each row counts. Weights must not depend on the labels; for rows sampled by class use
+        ``sampling_rates``. The exact null stays exact. A function of yours gets them third.
+    clusters : array of shape (n,), optional
+        Which rows belong together, such as patients, users or days: rows with the same entry may
+        depend on each other in any way. The default null is right for many clusters; where few carry
+        the statistic, a more careful p-value is taken and the result says so. Default None: rows
+        are independent.
+    sampling_rates : dict of class to float, optional
+        If rows were sampled by their label: for each class, the share of its rows that was kept, 1
+        for classes left out. Exact if the rates were fixed beforehand.
+    features : data frame, dict of columns, array of shape (n, d), or one column, optional
         Columns that describe the rows and were known before the outcome, for statistics that search
-        them: a data frame, a dict of columns, an array (n, d), or one column, of numbers, dates, truth
-        values or names (at most 1 000 different ones), in which missing values are a value of their
-        own. Numbers and dates (2024-01-31) may be text; times with a zone are in UTC. A column with one
-        value in all rows is left out, and the result says so. Refused with a tolerance or rounding, and
-        for a file opened by :func:`caltest.files.scan`. Default None: those of ``probs``, if it was
-        read with some.
-    order
-        For the statistics "runs", "decay" and "autocorrelation", which look at the order of time: a
-        column of numbers or dates, (n,), by which rows are sorted, or True for rows as they stand.
-        Rows are one series, in which each has a place of its own. The hypothesis is then that every
-        forecast is right given *all* earlier outcomes and forecasts. Refused with other statistics,
-        weights or clusters. A table that is sorted anew draws other outcomes, as another ``rng`` does.
-        Default None, or False: the order of rows says nothing.
-    logits
-        Whether ``probs`` holds logits, of which the softmax is taken in float64 before anything else;
-        of one column, (n,) or (n, 1), the logistic function. Default False: probabilities.
-    n_resamples
-        Number of simulated label sets, where the null simulates. Default 999: p-values down to
-        0.001. Default for :class:`caltest.statistics.Learned`, which fits a model to each: 99.
-    rng
-        None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
-        numbers for every ``n_jobs`` and joblib backend.
-    n_jobs
+        them: numbers, dates, truth values or names. Refused with a tolerance or rounding. Default
+        None: those of ``probs``, if it was read with some.
+    order : array of shape (n,), or True, optional
+        For "runs", "decay" and "autocorrelation": numbers or dates by which rows are sorted, each
+        different, or True for rows as they stand. The hypothesis is then that every forecast is right
+        given *all* earlier outcomes and forecasts. Default None: the order of rows says nothing.
+    logits : bool, default False
+        Whether ``probs`` holds logits instead of probabilities.
+    n_resamples : int, optional
+        Number of simulated label sets. Default None: 999, for p-values down to 0.001; 99 for
+        :class:`caltest.statistics.Learned`, which fits a model to each.
+    rng : int, SeedSequence or Generator, optional
+        The same ``rng`` gives the same numbers for every ``n_jobs`` and joblib backend.
+    n_jobs : int, optional
         Number of workers, as in joblib: None is one, −1 all cores.
-    progress
-        Show a progress bar during long work, on standard error, if that is a terminal.
-
-    Notes
-    -----
-    *Cost.* The default compares all pairs of rows up to 1 500 rows (5 000 in clusters), and then uses
-    low-rank kernels, whose cost grows as n; the p-value stays exact, and the result says so. With
-    two classes it needs one pass over the rows, however many. "skce_uq" by name always compares all
-    pairs. A call that will take more than a minute warns soon after it starts. Files of any length are
-    read in one pass: :func:`caltest.files.scan`.
-
-    *Tolerance ε.* The hypothesis is that P(event) ≥ p − ε everywhere ("over"), or P(event) ≤ p + ε
-    everywhere ("under"). Among all models that satisfy it, the one with P(event) = max(p − ε, 0),
-    or min(p + ε, 1), gives the largest values of any statistic that is monotone in every label.
-    The p-value is computed for this least favourable model, so it is valid for all of them and for
-    every number of rows (:mod:`caltest.tolerance`). "two-sided" doubles the smaller of the two
-    p-values. A p-value need not grow with ε; to find the largest ε that is refuted use
-    :func:`caltest.miscalibration_bounds`.
-
-    *Weights.* Means over rows become weighted means, bins of equal mass hold equal weight, a pair
-    of rows has the product of both weights, and bandwidths are weighted medians. Labels are drawn
-    while the weights stay fixed, so the exact null remains exact. Equal weights change nothing.
-    ``parameters["effective_n"]`` is (Σ w)²/Σ w²: the number of equally weighted rows that would be
-    as noisy. The nulls "bound" and "bootstrap" are refused, and so is "chi2" for "cox". Your own
-    function receives the weights as its third argument, ``f(probs, labels, weights)``.
-
-    *Clusters.* Drawing labels row by row would treat rows that repeat each other as new evidence.
-    The default null therefore draws one sign per cluster (:class:`caltest.nulls.ClusterSigns`). It
-    is right as the number of clusters grows. Where few clusters carry the statistic, judged by the
-    predictions, the p-value is confirmed by labels for which all rows of a cluster are surprised
-    together (:class:`caltest.nulls.ComonotoneLabels`); the result says so. "one_per_cluster" is
-    exact, but has less power. Means over pairs of rows are taken over pairs from different clusters.
-
-    *Sampling rates.* If a row of class k is kept with a known probability s_k, independently of
-    the others, then P(Y = k) among the rows kept is g_k s_k / Σ_l g_l s_l. Predictions are
-    transformed accordingly, and everything that follows, the top class included, refers to the
-    transformed ones. This is exact if the rates are fixed beforehand, and approximate if the
-    numbers of rows are, as in case–control studies. Do not use 1/s_k as weights: such weights
-    depend on the labels.
-
-    *Censored times.* Where the end of follow-up is not known, censored times are completed 20 times, of
-    whose p-values one is made, whatever the null, and the default gives half of its level to events
-    less expected ones (:class:`caltest.predictive.Survival`).
-
-    *Rounding r.* A stated value is within r/2 of the unrounded one, and a sum of k values (the top
-    5, a set of classes) within k r/2. This is treated as a tolerance, and added to ``tolerance``
-    if you give both.
+    progress : bool, default False
+        Show a progress bar in a terminal during long work.
 
     Returns
     -------
     CalibrationResult
-        Frozen; ``print`` it, or call ``.rejects(alpha)``, ``.to_dict()``, ``.summary()``.
+        Frozen; ``print`` it, or call ``.rejects(alpha)``, ``.to_dict()``, ``.summary()``, ``.plot()``.
 
     Raises
     ------
     InputError
-        A ValueError. If the input is not a set of predictions and labels, or the null cannot be
-        used with the statistic. The message says what to do.
+        If the input cannot be read, or the null cannot be used with the statistic. The message says
+        what to do.
+
+    See Also
+    --------
+    caltest.audit : The same question for every class and group, with sizes of errors.
+    caltest.estimate : The value of a statistic alone.
+
+    Notes
+    -----
+    Guides: the exact p-value (:doc:`/theory/exact`), :doc:`/clusters`, :doc:`/weights`,
+    :doc:`/sampling`, tolerance and rounding (:doc:`/sizes`), cost (:doc:`/scale`).
 
     Examples
     --------
@@ -227,6 +166,15 @@ def test(
     Is the confidence in the top class more than ten points too high anywhere?
 
     >>> caltest.test(digits.probs, digits.labels, tolerance=0.1, alternative="over", rng=0).pvalue
+    0.001
+
+    A statistic of your own: how far the model is off where it is least sure.
+
+    >>> import numpy as np
+    >>> def unsure(probs, labels):
+    ...     rows = probs.max(axis=1) < 0.9
+    ...     return abs(probs.max(axis=1)[rows].mean() - (probs.argmax(axis=1) == labels)[rows].mean())
+    >>> caltest.test(digits.probs, digits.labels, unsure, rng=0).pvalue
     0.001
     """
     tolerant = not (tolerance is rounding is None) or alternative in ("over", "under")
@@ -295,9 +243,25 @@ def estimate(
 
     Parameters
     ----------
-    probs, labels, statistic, lens, class_names, weights, sampling_rates, logits, n_jobs
+    probs : array of shape (n,) or (n, m), data frame, or predictive distribution
         As in :func:`test`.
-    clusters
+    labels : array of shape (n,) or (n, d), or (time, event)
+        As in :func:`test`.
+    statistic : str, Statistic or callable, default "skce_uq"
+        What to measure, as in :func:`test`.
+    lens : str or Lens, optional
+        As in :func:`test`.
+    class_names : sequence of str or int, optional
+        As in :func:`test`.
+    weights : array of shape (n,), optional
+        As in :func:`test`.
+    sampling_rates : dict of class to float, optional
+        As in :func:`test`.
+    logits : bool, default False
+        As in :func:`test`.
+    n_jobs : int, optional
+        As in :func:`test`.
+    clusters : array of shape (n,), optional
         As in :func:`test`. Means over pairs of rows are then taken over pairs from different
         clusters.
 

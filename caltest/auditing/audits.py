@@ -96,207 +96,121 @@ def audit(
 
     Parameters
     ----------
-    probs, labels
-        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`; or
-        distributions of numbers and outcomes; or times until an event and ``(time, event)``.
-    groups
-        Columns that group the rows, such as age or region: a data frame, a dict of columns, or one
-        series or list, each with n entries. Use only what was known before the outcome. A value is
-        one group, however it is written (see :func:`caltest.data.sample`, ``clusters``), and missing
-        values are a group of their own. A column with more than 20 different numbers is cut at its
-        quantiles into five ranges; up to 10% of its entries may be no numbers, and are a group of
-        their own. Default None: no groups.
-    features
-        Columns that describe the rows and were known before the outcome, as in :func:`caltest.test`,
-        in which errors are searched for where nobody has named the groups. A column that is among
-        ``groups`` too is left out, with a warning. So is one that is a function of the outcome, which
-        ``premises`` then say. Refused with a tolerance or rounding. Default None: those of ``probs``,
-        if it was read with some.
-    order
-        The order of time, as in :func:`caltest.test`: "runs", "decay" and "autocorrelation" are then
-        looked at beside the other statistics, where they are exact, in all rows and in every group as a
-        series of its own. Rows of different groups may share a place. Default None.
-    learner
-        With features, a regressor of scikit-learn, or any object with ``fit(X, y)`` and
-        ``predict(X)``, as in :class:`caltest.statistics.Learned`. It learns from one half of the rows
-        where predictions are too low or too high, and the other half shows how far off they are at
-        least, on average (``at_least_by_features`` of the result). Default None: kernel ridge
-        regression.
-    intersections
-        How many group columns may be crossed. 2 (default) checks women over 65 besides women and
-        people over 65; 1 checks every column by itself; 3 is the maximum.
-    materiality
-        The mean error that matters, in units of probability: 0.02 for 2 percentage points. The
-        verdict then says whether errors are larger, shown to be within, or neither, and how many
-        rows would settle it. Or by side, ``{"too_low": None, "too_high": 0.02}``, where None does not
-        matter and 0 is a promise of "at least": errors of that side are neither material nor against
-        *within*, and intervals, one-sided then, are shorter. Default None.
-    materiality_ratio
-        The same as a ratio of predicted to true rate, in either direction: 1.25 for a quarter.
-        Useful for rare events. With both, the wider one counts, view by view. Default None.
-    event
-        What class 1 of two classes is called, such as "readmission", or the event whose time is
-        predicted. Default: the name of its column or series, else "class 1" or "the event".
-    time_unit
-        The unit of times until an event, such as "days": results then state a 365-day risk. Default
-        None.
-    unit
-        Of point forecasts, what a unit of the outcome is called, such as "EUR". Default None: "units".
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`; labels may
-        be these names. Default None: the column names of ``probs``, if it has any.
-    weights
-        How much each row counts, as in :func:`caltest.test`. P-values and intervals of errors stay
-        exact; intervals are longer. There are no bounds, bands or sensitivity. Default None.
-    clusters
-        Which rows may depend on each other, as in :func:`caltest.test`, such as several rows per
-        patient, user or day. All checks then use the same random signs of clusters; p-values are
-        right for many clusters. Intervals are exact and wide, but for t intervals of an audit of one
-        or two views that many clusters carry. "ecd" is then not among the defaults, because a few
-        surprising labels make its sums skewed. Default None: rows are independent.
-    sampling_rates
-        If rows were sampled by their label: for each class, the share of its rows that was kept,
-        as in :func:`caltest.test`. The test is about the rows kept; for two classes, sizes of
-        errors, with exact intervals, and the materiality limit refer to the whole population.
-        Default None.
-    logits
-        Whether ``probs`` holds logits instead of probabilities, as in :func:`caltest.test`. Default
-        False.
-    lenses
-        What to check, on all rows and in every group: "canonical" (the full probability vector),
-        "top_label", "classwise" (every class by itself), or any lens of :func:`caltest.test`.
-        Default: for two classes the one probability; for more, these three. Pairs of a class and a
-        group that would take more than minutes are left out and listed; ask for "classwise" alone
-        to include them. Of times: "distribution", and horizons such as "until:365"; by default until
-        a tenth of the rows are still followed, and until half of the events by then are predicted.
-    statistics
-        What to measure: a name, an object or a function, as in :func:`caltest.test`, several of
-        them, or a dict of them by lens. Each is used with every lens that it fits. Default None:
-        "skce_uq" and "ecd" for probability vectors; "ks", "ecd" and "citl" for one probability;
-        "scan" with a tolerance. If rows are many, "skce_uq" has a low-rank kernel
-        (``approximation="auto"`` of :class:`caltest.statistics.UnbiasedSKCE`); above 100 000 rows
-        it is not among the defaults.
-    alpha
-        Overall level: a calibrated model gives a finding with at most this probability. Default
-        0.05.
-    tolerance
-        Ask whether the model is wrong by more than this anywhere, as in :func:`caltest.test`, one
-        probability at a time. Default None.
-    rounding
-        The step to which probabilities were rounded, such as 0.05 for 0%, 5%, …, as in
-        :func:`caltest.test`. Only errors that rounding cannot explain are found, one probability
-        at a time. It is added to the tolerance. With clusters only means are tested, see Notes.
-        Default None.
-    correction
-        How p-values are adjusted for the number of checks: "westfall_young" (default), or one of
-        ``caltest.pvalues.CORRECTIONS``, such as "holm" (default with a tolerance or rounding) or
-        "fdr_bh".
-    guaranteed
-        Whether to use exact bounds alone. In clusters every interval then holds for any number of
-        clusters and any dependence inside them, and an error counts as found only if the exact
-        interval of its mean excludes 0; its adjusted p-value is 1 otherwise. So no verdict rests on
-        the number of clusters. Intervals are longer, and more rows are needed. "Overconfident" and
-        "underconfident" are not stated, because they rest on t intervals. Refused for censored times
-        without known follow-up, and for a tolerance or rounding in clusters. Default False: see
-        ``clusters``.
-    min_rows
-        Groups with fewer rows are skipped and listed. Default 50: fewer rows could only show
-        errors of some 20 points, and every further check makes it harder to find the others. A
-        group of one row is always skipped.
-    n_resamples
-        Number of simulated label sets. Default 999.
-    rng, n_jobs, progress
+    probs : array of shape (n,) or (n, m), data frame, or predictive distribution
+        Predictions, as in :func:`caltest.test`.
+    labels : array of shape (n,) or (n, d), or (time, event)
+        Observed classes or outcomes, as in :func:`caltest.test`.
+    groups : data frame, dict of columns, or one column, optional
+        Columns that group the rows, such as age or region, known before the outcome. A column with
+        more than 20 different numbers is cut at its quantiles into five ranges.
+    features : data frame, dict of columns, array of shape (n, d), or one column, optional
+        Columns in which to search for groups that nobody has named, as in :func:`caltest.test`.
+    order : array of shape (n,), or True, optional
+        The order of time, as in :func:`caltest.test`, for "runs", "decay" and "autocorrelation".
+    learner : regressor, optional
+        What learns from ``features`` and half of the rows where predictions are wrong; the other half
+        gives ``at_least_by_features``. Default None: kernel ridge regression.
+    intersections : int, default 2
+        How many group columns may be crossed, at most 3: with 2, women over 65 too.
+    materiality : float, or dict by side, optional
+        The mean error that matters, in units of probability: 0.02 for 2 percentage points. The verdict
+        then says whether errors are larger, within the limit, or neither yet. By side:
+        ``{"too_low": None, "too_high": 0.02}``, where None does not matter.
+    materiality_ratio : float, optional
+        The same as a ratio of predicted to true rate, or its inverse: 1.25. Of both the wider one
+        counts, view by view.
+    event : str, optional
+        Name of class 1 of two, or of the event whose time is predicted.
+    time_unit : str, optional
+        The unit of times until an event, such as "days".
+    unit : str, optional
+        For point forecasts, the unit of the outcome, such as "EUR".
+    class_names : sequence of str or int, optional
+        Names of the classes, as in :func:`caltest.test`.
+    weights : array of shape (n,), optional
+        How much each row counts, as in :func:`caltest.test`. P-values and intervals stay exact; there
+        are no bounds, bands or sensitivity.
+    clusters : array of shape (n,), optional
+        Which rows may depend on each other, as in :func:`caltest.test`. P-values are then right for
+        many clusters; intervals are exact, except t intervals of one or two views carried by many.
+    sampling_rates : dict of class to float, optional
+        The share of each class that was kept, as in :func:`caltest.test`. For two classes, sizes of
+        errors and the limit refer to the whole population.
+    logits : bool, default False
+        Whether ``probs`` holds logits instead of probabilities.
+    lenses : str, Lens, or sequence of them, default ("canonical", "top_label", "classwise")
+        What to check, in all rows and every group: the full vector, the top class, every class by
+        itself, or any lens of :func:`caltest.test`.
+    statistics : str, Statistic, callable, or sequence or dict of them, optional
+        What to measure, as in :func:`caltest.test`; a dict is by lens. Default None: "skce_uq" (up to
+        100 000 rows) and "ecd" for probability vectors; "ks", "ecd" (not for clusters) and "citl" for
+        one probability; "scan" with a tolerance.
+    alpha : float, default 0.05
+        Overall level: the largest probability of a finding if the model is calibrated.
+    tolerance : float, optional
+        Ask whether the model is wrong by more than this anywhere.
+    rounding : float, optional
+        The step to which probabilities were rounded, such as 0.05.
+    correction : str, optional
+        How p-values are adjusted for the number of checks: "westfall_young" (default), "holm" (default
+        with a tolerance or rounding) or "fdr_bh", among others.
+    guaranteed : bool, default False
+        Whether to use exact bounds alone. For any number of clusters every interval then holds, and an
+        error is found only if the exact interval of its mean excludes 0.
+    min_rows : int, default 50
+        Groups with fewer rows are skipped and listed: they could only show errors of some 20 points.
+    n_resamples : int, default 999
+        Number of simulated label sets.
+    rng : int, SeedSequence or Generator, optional
+        As in :func:`caltest.test`.
+    n_jobs : int, optional
+        As in :func:`caltest.test`.
+    progress : bool, default False
         As in :func:`caltest.test`.
 
     Returns
     -------
     Audit
-        Frozen; ``print`` it, or call ``.to_frame()``, ``.to_dict()``, ``.summary()``.
+        Frozen; ``print`` it, or call ``.to_frame()``, ``.to_dict()``, ``.summary()``, ``.plot()``.
 
     Raises
     ------
     InputError
-        If the input is not a set of predictions, labels and groups; if there is nothing to test;
-        or if so many checks cannot reach ``alpha`` with so few simulated label sets.
+        If the input cannot be read, or so many checks need more simulated label sets.
+
+    See Also
+    --------
+    caltest.assert_calibrated : The same in a test suite.
+    caltest.plan : How many rows an audit needs.
 
     Notes
     -----
-    *One set of simulated labels.* If the model is calibrated, the labels are draws from its
-    predictions. So labels are drawn ``n_resamples`` times, with predictions and groups held fixed,
-    and every check (a lens, on all rows or a group, with a statistic) is computed on the same
-    draws. Each statistic is converted to one scale, its tail probability under H0
-    (:mod:`caltest.pvalues`). Westfall and Young's step-down maxima then adjust for the number of
-    checks, whatever their dependence.
+    "westfall_young" adjusts all checks jointly (Westfall and Young 1993). Intervals of errors are
+    correct together with confidence 1 − alpha.
 
-    *What is controlled.* If the model is calibrated, the probability of any finding is at most
-    ``alpha`` for every number of rows, and exactly ``alpha`` apart from ties. This holds for all
-    statistics, including your own functions, because what is checked depends on predictions and
-    groups only.
-
-    If some hypotheses are false, the probability of rejecting any true one is at most ``alpha``
-    too. True means here that, row by row and given the full prediction and the groups, what the
-    lens looks at has the predicted probability. The draws then have the joint distribution of all
-    true hypotheses ("subset pivotality"), over all groups, and over lenses that look at single
-    classes. A hypothesis may hold in a weaker sense: right on average over all rows with the same
-    *reduced* prediction, but not given the full one. That leaves the distribution of the other
-    labels open. Then use "holm", which needs only each hypothesis by itself and allows any
-    dependence; "fdr_bh" controls the share of false findings among all findings.
-
-    *Adjusted p-values* are multiples of 1/(B + 1), B the number of draws, and never smaller than
-    the unadjusted ones; two-sided p-values are doubled. ``pvalue`` of the audit is the smallest
-    adjusted one.
-
-    *With a tolerance* each check has its own draws, from the least favourable model within the
-    tolerance, with a seed that depends on the check; p-values are adjusted by "holm". With clusters a
-    check is of a mean ("citl"): all probabilities are moved by the tolerance to one side, sums of
-    errors over clusters get random signs, and the smaller of both sides' p-values is doubled. This is
-    right for many clusters, and does not see errors that cancel on average.
-
-    *A label of probability 0* cannot occur in a calibrated model. If one is observed, calibration
-    is rejected whatever the checks found, and ``pvalue`` is 1/(B + 1). With a tolerance above 0 it
-    is treated like any other label.
-
-    *Sizes of errors.* Every view of one probability (an event, on all rows or in a group) has its
-    mean error, predicted − observed, with an exact interval. So do tenths and halves of all rows,
-    and fifths of every group. All intervals are correct together with confidence 1 − alpha, whatever
-    is found and shown (see :class:`caltest.Audit`). A direction is stated only if a check found an
-    error there and the interval excludes 0.
-
-    *Which group explains an error.* For every group inside a larger one, the remaining rows of the
-    larger one are checked too (:class:`caltest.auditing.views.Rest`). ``worst`` is the smallest
-    group whose mean is found to be wrong while the rest, of every group with one condition fewer,
-    is not.
-
-    *Bounds* prove that some predictions are wrong by at least a given amount
-    (:func:`caltest.miscalibration_bounds`). They are computed for all rows, the 30 largest groups,
-    and the ten classes with the most events; for fewer if there are so many rows that it would
-    take long. All are correct together with confidence 1 − alpha, whatever was found (Bonferroni).
-    Where no check of a view found an error, its bounds are lowered to 0, so that checks and
-    bounds, which use different statistics, agree. They remain valid bounds.
-
-    *Reliability diagrams* have bands that hold, with probability at least 1 − alpha, for all bins
-    of all views of one probability at once, drawn or not. The diagrams that are always drawn,
-    because their error is bounded, share four fifths of alpha, and all others share the rest.
-    Counts of events are whole numbers, so some bins use less than their part of alpha; what they
-    leave is given to other bins. That views share rows is not exploited.
-
-    *Adding checks.* If you add a lens, group or statistic, the draws, values and unadjusted
-    p-values of all others stay the same. Adjusted p-values, intervals and bounds depend on the
-    number of checks.
-
-    References
-    ----------
-    Westfall and Young, "Resampling-based multiple testing", 1993; Romano and Wolf, "Exact and
-    approximate stepdown methods for multiple hypothesis testing", JASA 100 (2005).
+    Guides: :doc:`/audit`, :doc:`/reading`, :doc:`/clusters`, :doc:`/weights`, :doc:`/scale`.
 
     Examples
     --------
-    >>> import caltest
-    >>> digits = caltest.datasets.load_digits_predictions("naive_bayes")
-    >>> halves = ["first" if row < 400 else "second" for row in range(len(digits.labels))]
-    >>> found = caltest.audit(digits.probs, digits.labels, groups=halves, n_resamples=99, rng=0)
-    >>> found.pvalue, found.rejected, found.checks[0].view.lens
-    (0.01, True, 'canonical')
+    Risks 15 points too low in one region; 2 points would matter:
+
+    >>> import numpy as np, caltest
+    >>> rng = np.random.default_rng(0)
+    >>> risk = rng.uniform(0.1, 0.8, 2000)
+    >>> region = np.where(rng.random(2000) < 0.3, "south", "north")
+    >>> defaulted = rng.random(2000) < risk + 0.15 * (region == "south")
+    >>> known = {"event": "default", "rng": 0}
+    >>> audit = caltest.audit(risk, defaulted, groups={"region": region}, materiality=0.02, **known)
+    >>> audit.verdict, str(audit.worst.group), round(audit.worst.error, 2)
+    ('material', 'region = south', -0.15)
+    >>> audit.headline.partition("about ")[2]
+    '4.6 percentage points too low overall, and 15 points too low where region is south.'
+
+    The same group, named by nobody:
+
+    >>> found = caltest.audit(risk, defaulted, features={"region": region}, **known)
+    >>> found.slices[0].rule, found.slices[0].adjusted_pvalue
+    ('region = south', 0.001)
     """
     given = dict(locals())
     own: Any = ("probs", "labels", "groups", "features", "order", "event", "time_unit", "unit")
@@ -616,24 +530,24 @@ def assert_calibrated(
 
     Parameters
     ----------
-    probs, labels
-        Predicted probabilities, (n, m) or (n,), and observed classes, (n,), as in
-        :func:`caltest.audit`.
-    logits
-        Whether ``probs`` holds logits, as in :func:`caltest.audit`. Default False.
-    alpha
-        Level: a calibrated model fails with at most this probability, over all checks together.
-        Default 0.05. For a test that runs often choose a smaller level, and enough ``n_resamples``
-        for it.
-    rng
+    probs : array of shape (n,) or (n, m), data frame, or predictive distribution
+        Predicted probabilities, or a predictive distribution, as in :func:`caltest.audit`.
+    labels : array of shape (n,)
+        Observed classes or outcomes, as in :func:`caltest.audit`.
+    logits : bool, default False
+        Whether ``probs`` holds logits, as in :func:`caltest.audit`.
+    alpha : float, default 0.05
+        Level: a calibrated model fails with at most this probability, over all checks together. For a
+        test that runs often choose a smaller level, and enough ``n_resamples`` for it.
+    rng : int, SeedSequence or Generator, default 0
         As in :func:`caltest.audit`, but 0 by default, so that the test gives the same answer on
         the same data.
-    fail_on
+    fail_on : {"material", "likely", "undecided", "found", "never"}, optional
         What fails: "material" (an error is shown to be larger than the limit), "likely" (that, or it is
         likely to be), "undecided" (these, or it is not shown to be within the limit), "found" (any
         error), or "never". Default None: "likely" if ``materiality`` or ``materiality_ratio`` is given,
         "found" if not.
-    **options
+    **options : any
         All other options of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``,
         ``tolerance``, ….
 

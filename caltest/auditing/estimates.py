@@ -55,23 +55,23 @@ class UsualNumbers:
 
     Attributes
     ----------
-    lens
+    lens : str or None
         Which probability they are of; None for that of class 1 of two classes.
-    ece
+    ece : float
         Expected calibration error, 15 bins of equal width (Guo et al. 2017).
-    brier, miscalibration, discrimination, uncertainty
+    brier, miscalibration, discrimination, uncertainty : float
         Brier score of that probability, miscalibration − discrimination + uncertainty, by isotonic
         regression (Dimitriadis, Gneiting, Jordan 2021).
-    log_loss
+    log_loss : float
         Mean log loss of the full prediction, in nats, probabilities held at 1e-15 or more.
-    auc, accuracy
+    auc, accuracy : float or None
         Area under the ROC curve of two classes; accuracy of the top class of more. Else None.
-    slope, intercept
+    slope, intercept : float
         Of the recalibration line; ``intercept`` is that with slope 1 (calibration in the large).
-    ici, e50, e90
+    ici, e50, e90 : float or None
         Mean, median and 90th percentile of the distance of the predictions from a loess curve of what
         was observed (Austin and Steyerberg 2019); None where rows have weights.
-    observed_to_expected
+    observed_to_expected : float
         Events observed over events expected, O/E.
     """
 
@@ -150,21 +150,21 @@ class InUnits:
 
     Attributes
     ----------
-    rows
+    rows : int
         How many rows they are of.
-    predicted, observed
+    predicted, observed : float or None
         Mean predicted mean, and mean outcome; None where distributions state no mean.
-    low, high
+    low, high : float or None
         About where the mean error lies, predicted less observed: a t interval of its own, with the
         audit's confidence.
-    factor
+    factor : float or None
         By what the distance of the ends of 95% intervals from the median would have to be multiplied
         for them to contain 95% of these outcomes, once the mean error is taken off (where means are
         stated); None where there is no such number, and of quantile forecasts.
-    factor_low, factor_high
+    factor_low, factor_high : float or None
         About where it lies, by order statistics, with the audit's confidence; None where rows have
         weights or come in clusters.
-    spread
+    spread : float or None
         Of few members, which state no such interval: by what their distances from their mean would have
         to be multiplied for these outcomes to lie as far from it on average (root mean square), once
         the mean error is taken off. Else None.
@@ -263,37 +263,37 @@ class Remedy:
 
     Attributes
     ----------
-    name
+    name : str
         "order", "shift", "temperature", "temperature and shift", or "isotonic"; of point forecasts
         "shift", "factor", "line" (both) or "isotonic".
-    in_group
+    in_group : bool
         Whether it was fitted to the named group and changes that group only.
-    gain, gain_se
+    gain, gain_se : float
         By how much it lowers the mean log loss of all rows tried, in nats, or their mean squared error,
         and its standard error.
-    before, after
+    before, after : float
         Mean error of the view that the advice is about, predicted less observed, of these rows.
-    after_se
+    after_se : float
         Standard error of ``after``.
-    off_before, off_after
+    off_before, off_after : float
         The mean absolute error over tenths of that view's predictions.
-    off_chance
+    off_chance : float
         About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
-    slope
+    slope : float or None
         The fitted slope of the logarithms of probabilities, or what point forecasts are multiplied by;
         None of remedies without one.
-    rows
+    rows : int
         How many rows were tried.
-    left
+    left : tuple
         Of every view that is known to be wrong, or that it moves beyond the limit: its lens and group,
         what is predicted then, and the mean error that stays, as estimated.
-    excess
+    excess : float
         The largest of these that is beyond the limit; 0 without one.
-    chosen
+    chosen : bool
         Whether it is the one that is advised.
-    shift
+    shift : float or None
         What is then added to point forecasts, but not by isotonic regression; else None.
-    loss
+    loss : float
         The mean log loss, or squared error, before.
     """
 

@@ -39,15 +39,19 @@ class PlannedView(Facts):
 
     Attributes
     ----------
-    lens, event, group
+    lens : str
         As in :class:`caltest.auditing.views.View`.
-    without
+    event : str or None
+        As there.
+    group : Group or None
+        As there.
+    without : Group or None
         The group whose rows are left out, of what a group leaves of ``group``; else None.
-    share
+    share : float
         Share of all rows, in (0, 1].
-    predicted
+    predicted : float
         Mean probability of the event.
-    rows
+    rows : int or None
         How many rows of its own show it alone to be within the limit; None if no number would.
     """
 
@@ -71,25 +75,29 @@ class AuditPlan(Result):
 
     Attributes
     ----------
-    n
+    n : int or None
         Rows in all; None if no number would do.
-    power
+    power : float
         Probability that all views are shown to be within the limit by ``n`` rows.
-    views
+    views : tuple of PlannedView
         What the audit will look at, the one that needs most rows first.
-    materiality, materiality_ratio, alpha
-        The limit and the level of the audit.
-    error
+    materiality : float, dict or None
+        The limit, as in :func:`caltest.audit`.
+    materiality_ratio : float or None
+        The limit as a ratio.
+    alpha : float
+        The level of the audit.
+    error : float
         How wrong the mean of every view is taken to be, in the direction that is harder to settle.
-    wanted
+    wanted : float
         The probability that was asked for; with ``n`` given, that of each view alone in ``views``.
-    n_samples
+    n_samples : int
         Rows of the pilot.
-    clustered
+    clustered : bool
         Whether its rows are in clusters, all of whose rows are taken to share everything.
-    skipped
+    skipped : tuple of Skipped
         What the audit would not look at, and why.
-    warnings
+    warnings : tuple of str
         What to do where few clusters count in effect.
 
     Examples
@@ -173,30 +181,40 @@ def plan(
 
     Parameters
     ----------
-    probs
+    probs : array of shape (n,) or (n, m), or data frame
         Predicted probabilities of a pilot, as in :func:`caltest.test`; rows to come are taken to have
         predictions and groups in the same shares. Give recalibrated ones, if the model is going to be
         recalibrated. Labels of a :class:`caltest.data.Sample` are not looked at.
-    materiality, materiality_ratio
-        The limit, as in :func:`caltest.audit`; give one, or both.
-    groups, intersections, lenses
+    materiality : float, or dict by side, optional
+        The limit, as in :func:`caltest.audit`. Give this one, the next, or both.
+    materiality_ratio : float, optional
+        The limit as a ratio, as in :func:`caltest.audit`.
+    groups : data frame, dict of columns, or one column, optional
         As in :func:`caltest.audit`. Every group makes the answer larger: the smallest decides it.
-    min_rows
+    intersections : int, default 2
+        As in :func:`caltest.audit`.
+    lenses : str, Lens, or sequence of them
+        As in :func:`caltest.audit`, with the same default.
+    min_rows : int, default 50
         Fewest rows of a group for the audit to look at it, as in :func:`caltest.audit`: of the rows to
-        come, not of the pilot. Default 50.
-    n
+        come, not of the pilot.
+    n : int, optional
         Number of rows of the audit. Default None: find how many have the ``power``. If it is given,
         the power is found instead.
-    error
+    error : float, default 0
         How wrong the mean of every view is in truth, in units of probability. Default 0: the model is
         calibrated. No model quite is: plan with a quarter of the limit, too.
-    power
-        Wanted probability that all views are shown to be within the limit. Default 0.8.
-    alpha
-        Level of the audit. Default 0.05.
-    weights, clusters, logits
-        As in :func:`caltest.audit`. Rows of a cluster are taken to share everything: an audit that sees
-        how much they share will need fewer.
+    power : float, default 0.8
+        Wanted probability that all views are shown to be within the limit.
+    alpha : float, default 0.05
+        Level of the audit.
+    weights : array of shape (n,), optional
+        As in :func:`caltest.audit`.
+    clusters : array of shape (n,), optional
+        As in :func:`caltest.audit`. The plan takes the rows of a cluster to share everything; an audit,
+        which sees how much they share, will need fewer.
+    logits : bool, default False
+        As in :func:`caltest.audit`.
 
     Returns
     -------

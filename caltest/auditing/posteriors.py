@@ -156,20 +156,19 @@ def sbc(
 
     Parameters
     ----------
-    parameters
+    parameters : array of shape (N, D) or (N,), data frame, or dict of columns
         (N, D) parameters of N simulations; (N,) of one; or a data frame or dict of columns by name.
-    draws
+    draws : array of shape (L, N, D) or (L, N), or dict of arrays of shape (L, N)
         (L, N, D) draws of the posterior of each simulation; (L, N) of one parameter; or a dict of
         (L, N) by name. Draws of a Markov chain have to be thinned until they hardly depend on each
         other; if neighbours do, a warning says by how much.
-    quantities
+    quantities : dict of name to function or pair of arrays, optional
         More to check, by name: a function that takes parameters by name, (N,) and (L, N), and returns
         as many numbers; or what it would return of both, a pair of (N,) and (L, N), such as the log
-        likelihood of each simulation's data, which finds errors that parameters alone do not. Default
-        None.
-    names
+        likelihood of each simulation's data, which finds errors that parameters alone do not.
+    names : sequence of str, optional
         Of the D parameters. Default None: those of columns, else "0", "1", ….
-    **options
+    **options : any
         Of :func:`caltest.audit`: ``groups``, ``materiality``, ``alpha``, ``n_resamples``, ``rng``, ….
 
     Returns

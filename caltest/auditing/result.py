@@ -46,118 +46,128 @@ class Audit(Result):
 
     Attributes
     ----------
-    pvalue
+    pvalue : float
         P-value of the whole audit: the smallest adjusted p-value, or 1/(B + 1) if a label with
         predicted probability 0 was observed. If the model is calibrated, it is at most alpha with
         probability at most alpha.
-    alpha
+    alpha : float
         Overall level.
-    materiality, materiality_ratio
-        The size of error that matters, in units of probability (or by side, "too_low" and "too_high"),
-        or as a ratio of predicted to true rate in either direction; None if not given. Of both, the
-        wider one counts, view by view.
-    checks
+    materiality : float, dict or None
+        The size of error that matters, in units of probability (or by side, "too_low" and "too_high");
+        None if not given.
+    materiality_ratio : float or None
+        The same as a ratio of predicted to true rate, in either direction; None if not given. If
+        both are given, the wider one counts, view by view.
+    checks : tuple of Check
         One per hypothesis, the strongest evidence first.
-    views
+    views : tuple of View
         What was checked: all rows first, then groups.
-    rests
+    rests : tuple of Rest
         For every view of a group: the remaining rows of the group with one condition fewer. They
         are among the checks that p-values are adjusted for.
-    skipped
+    skipped : tuple of Skipped
         What was not checked, and why.
-    unseen
+    unseen : dict of str to int
         Of group columns most of whose rows are in groups with too few rows to be checked: how many
         rows are, by column.
-    tolerance
+    tolerance : float or None
         The error that is allowed, in units of probability; None if not given.
-    rounding
+    rounding : float or None
         The step to which probabilities were rounded; None if they were not.
-    correction
+    correction : str
         How p-values are adjusted: "westfall_young", or a name of statsmodels' ("holm", "fdr_bh").
-    confidence
+    confidence : float
         Confidence with which all intervals of errors are correct together, and all bounds: 1 − alpha.
-    n_samples, n_classes, classes
-        Rows, classes and their names; 0 classes where outcomes are numbers.
-    event, time_unit
+    n_samples : int
+        Number of rows.
+    n_classes : int
+        Number of classes; 0 where outcomes are numbers.
+    classes : tuple of str
+        Names of the classes.
+    event, time_unit : str or None
         What class 1 of two classes is called, or the event whose time was predicted; None for more
         classes. And the unit of such times; None if not given.
-    about
+    about : str
         What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
-    functional, unit
-        What point forecasts state, "mean" or "expectile:0.7", and what a unit of the outcome is called,
-        "" if not named. Then ``predicted`` is the mean forecast, ``observed`` the mean outcome (of
-        expectiles, ``predicted`` less the mean of 2 |1{y ≤ x} − τ| (x − y), which is the error), and
-        these, errors, intervals (infinite where an end is not known) and limits are in units of the
-        outcome. None of all else: they are probabilities.
-    ends
+    functional : str or None
+        What point forecasts state, "mean" or "expectile:0.7". Then ``predicted`` is the mean forecast
+        and ``observed`` the mean outcome (for expectiles, ``predicted`` less the mean of 2 |1{y ≤ x} −
+        τ| (x − y), which is the error), and these, errors, intervals (infinite where an end is not
+        known) and limits are in units of the outcome. None otherwise: they are probabilities.
+    unit : str
+        What a unit of the outcome of point forecasts is called; "" if not named.
+    ends : tuple of two bools
         Whether the smallest, and the largest number that outcomes of point forecasts can be are given.
-    lenses, groups
+    lenses, groups : tuple of str
         Labels of the lenses and names of the group columns asked for.
-    n_resamples, seed
+    n_resamples, seed : int
         Number of simulated label sets, and the integer that, given as ``rng``, reproduces the
         numbers.
-    statistic
+    statistic : float
         The strongest evidence of any check, −log of its tail probability.
-    null_distribution
-        The strongest evidence of every simulated label set, (B,); None where p-values are not
-        computed jointly.
-    call
+    null_distribution : array of shape (B,), or None
+        The strongest evidence of every simulated label set; None where p-values are not computed
+        jointly.
+    call : str
         The Python call that repeats the audit.
-    warnings
+    warnings : tuple of str
         Sentences a reader should know.
-    premises
+    premises : tuple of Premise
         What the verdict supposes and the data contradict or put in doubt
         (:class:`caltest.exceptions.Premise`).
-    impossible
+    impossible : int
         Number of rows whose label had predicted probability 0, which rejects calibration whatever
         the checks found. 0 with a tolerance above 0, which allows for small probabilities.
-    zeros
+    zeros : str
         Why probabilities are 0, if such a label was observed and the reason is clear; else "".
-    recalibration
+    recalibration : Recalibration or None
         For two classes, if calibration is rejected: the line that would recalibrate all rows, on
         which the summary's advice is based (:func:`caltest.recalibration`). Else None.
-    sensitivity
+    sensitivity : Sensitivity or None
         If nothing is found: the smallest error of one view that would have been. Else None.
-    clusters
+    clusters : int or None
         Number of clusters of rows that may depend on each other; None if rows are independent.
-    effective_n
+    effective_n : float or None
         Effective number of rows, (Σ w)²/Σ w², if rows have weights; else None.
-    remedies
+    remedies : tuple of Remedy
         Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
         these rows (:class:`caltest.auditing.estimates.Remedy`). Estimates, which prove nothing.
-    usual
+    usual : UsualNumbers or None
         The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
-    posterior
+    posterior : tuple
         For :func:`caltest.sbc`: how wrong every parameter is, and two together
         (``caltest.auditing.posteriors.PosteriorSize``).
-    units
+    units : InUnits or None
         Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
         headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
-    times
+    times : Curves or None
         Of censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.
-    features, n_slices
-        Names of the columns that were searched for slices of rows that are wrong, and how many slices
-        there were: none and 0 without ``features``.
-    slices
+    features : tuple of str
+        Names of the columns that were searched for slices of rows that are wrong; none without
+        ``features``.
+    n_slices : int
+        Number of slices; 0 without ``features``.
+    slices : tuple of Slice
         Those that were found, which nobody had named, those that are shown first
         (:class:`caltest.auditing.views.Slice`). What a search found is not among the views.
-    by_feature
+    by_feature : tuple of ByFeature
         Predicted and observed along the features that lead (:class:`caltest.auditing.views.ByFeature`).
-    described, set_sizes
+    described : tuple of View
         For sets: coverage in groups for which it is not claimed, with intervals that are correct
-        together, which enter neither p nor verdict; and how large sets are
-        (:class:`caltest.laws.sets.SetSizes`), else None.
-    at_least_by_features
+        together. They enter neither the p-value nor the verdict.
+    set_sizes : SetSizes or None
+        For sets, how large they are (:class:`caltest.laws.sets.SetSizes`); else None.
+    at_least_by_features : float or None
         Given the features, predictions are off by at least this much on average over the half of the
         rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
         without features, or where no bound was sought.
-    sides
+    sides : tuple of str
         Which errors are looked for: "under" (predicted too low) and "over". Where a limit or a claim is
         of one side, intervals have no end for the other, and all of alpha is for that one.
-    guaranteed
+    guaranteed : bool
         Whether only exact bounds were used: see :func:`caltest.audit`.
-    sampled
+    sampled : bool
         Whether rows were sampled by their label; for two classes, sizes of errors then refer to
         the population.
 
@@ -357,7 +367,7 @@ class Audit(Result):
 
         Parameters
         ----------
-        fail_on
+        fail_on : {"material", "likely", "undecided", "found", "never"}, optional
             "material": only if an error is shown to be larger than the limit; "likely": if it is that,
             or likely to be; "undecided": if it is not shown to be within either; "found": if any error
             is found, whatever its size; "never". Default: "likely" with a limit, "found" if none.
@@ -449,7 +459,7 @@ class Audit(Result):
 
         Parameters
         ----------
-        draws
+        draws : bool, default False
             Whether ``null_distribution`` is there too. Default False: it is long.
         """
         import scipy

@@ -64,7 +64,7 @@ class Group:
 
     Attributes
     ----------
-    conditions
+    conditions : tuple of Condition
         One a column, in the order of the columns.
 
     Examples
@@ -224,14 +224,18 @@ class Part(Sized):
 
     Attributes
     ----------
-    of, place
+    of, place : int
         How many parts the view was cut into (10, 5 or 2), and which this is, from 0, the lowest
         predictions.
-    rows, predicted, observed
-        Number of rows, mean probability and observed rate.
-    low, high
+    rows : int
+        Number of rows.
+    predicted : float
+        Mean probability of the event.
+    observed : float
+        Observed rate.
+    low, high : float
         Exact interval of the mean error, predicted less true rate; simultaneous, see :class:`Audit`.
-    start, end
+    start, end : float
         The smallest and the largest prediction.
     """
 
@@ -258,11 +262,15 @@ class Bin(Sized):
 
     Attributes
     ----------
-    name
+    name : str
         Its values: "over 67", "31 to 45", "north".
-    rows, predicted, observed
-        Number of rows, mean probability and observed rate.
-    low, high
+    rows : int
+        Number of rows.
+    predicted : float
+        Mean probability of the event.
+    observed : float
+        Observed rate.
+    low, high : float
         Interval of the mean error, simultaneous with those of all slices that were searched.
     """
 
@@ -280,11 +288,11 @@ class ByFeature:
 
     Attributes
     ----------
-    feature
+    feature : str
         Name of the column.
-    lens
+    lens : str
         Which probability: see :class:`View`.
-    bins
+    bins : tuple of Bin
         In the order of their values, the rows without one last.
     """
 
@@ -379,10 +387,12 @@ class Count:
 
     Attributes
     ----------
-    observed, expected
-        How many were seen, and how many were expected of what was seen; None where risk is predicted at
-        one time alone.
-    low, high
+    observed : float
+        Number of events observed.
+    expected : float or None
+        Number expected, given how long rows were followed; None where risk is predicted at one time
+        only.
+    low, high : float or None
         Limits of their ratio, observed over expected: about right, and simultaneous, as those of
         errors. None where nothing is expected, and of errors of a side that does not matter.
     """
@@ -405,19 +415,19 @@ class Curves:
 
     Attributes
     ----------
-    censored
+    censored : float
         Share of the rows that are censored.
-    times
+    times : tuple of float
         Times (T,), in the units of the outcomes.
-    predicted
+    predicted : tuple of float
         Mean predicted chance of the event until then.
-    observed
+    observed : tuple of floats, with None
         Kaplan and Meier's within strata of similar predicted risk, averaged; None where no row is left.
-    kaplan_meier
+    kaplan_meier : tuple of floats, with None
         The same of all rows at once: biased where predictors say who is censored.
-    events, expected
+    events, expected : tuple of float
         How many events were seen until then, and how many were expected of what was seen.
-    cause
+    cause : str or None
         Of competing events the one that is meant, whose check is the strongest; then what was observed
         are Aalen and Johansen's estimates. Else None.
     """
@@ -483,65 +493,73 @@ class View(SizedRows):
 
     Attributes
     ----------
-    lens
+    lens : str
         "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
-    event
+    event : str or None
         What the one probability is of, as a clause; None where there is more than one.
-    group
+    group : Group or None
         Which rows; None for all.
-    rows
+    rows : int
         Number of rows.
-    predicted, observed
+    predicted, observed : float or None
         Mean probability of the event, and observed rate; None without an event.
-    low, high
+    low, high : float or None
         Interval of the error, predicted less the mean true probability: simultaneous with those of all
         views and parts of the audit, with its confidence. None without an event.
-    own_low, own_high
+    own_low, own_high : float or None
         Its own interval of the mean error, at confidence 1 − 2 alpha: the one that decides whether the
         error is shown to be within a limit. None without an event.
-    direction
+    direction : {"over", "under"} or None
         Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
         if below; None where it contains 0.
-    shape
+    shape : {"over", "under"} or None
         Whether the model is overconfident ("over") or underconfident ("under") in this view: only
         where the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
-    at_least_over, at_least_under
+    at_least_over, at_least_under : float or None
         Some predictions are at least this much too high, or too low; all of these bounds are correct
         together, with the audit's confidence. 0 (nothing is proved) where no check of the view found
         an error, so that bounds and checks agree. None where no bound was sought.
-    adjusted_pvalue
+    adjusted_pvalue : float
         The smallest of its checks.
-    class_index
+    class_index : int or None
         The column that the event is about; None where it is no one class's.
-    parts
+    parts : tuple of Part
         Tenths and halves of all rows, fifths of a group; empty without an event.
-    binned_error
+    binned_error : tuple of three floats, or None
         Mean absolute error over these tenths or fifths with its simultaneous interval: low, estimate,
         high. None without an event.
-    reliability, cumulative, histogram, pit, isotonic
-        What is drawn; None where nothing is.
-    exact
+    reliability : Reliability or None
+        Curve that is drawn; None where none is.
+    cumulative : Cumulative or None
+        Cumulative differences that are drawn; None where none are.
+    histogram : Histogram or None
+        Counts that are drawn; None where none are.
+    pit : PitHistogram or None
+        PIT or rank histogram; None where none is drawn.
+    isotonic : Isotonic or None
+        Isotonic curve; None where none is drawn.
+    exact : bool
         Whether both intervals hold for any number of rows; else one of them is of t, which many
         clusters make right. Those of parts always do.
-    could_miss
+    could_miss : float or None
         Where one of them is of t: an effect that concerns this share of clusters, ln(1/alpha) / G,
         occurs in none of them with probability alpha, and would go unseen. G is the effective number
         of clusters, were all rows of a cluster to share their outcomes. Else None.
-    inside
+    inside : bool or None
         Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
         None without a limit or an event.
-    rows_needed
+    rows_needed : int or None
         Where that is not shown: how many rows of its own would show it with a probability of 80%, were
         the view calibrated. None where none would do.
-    clusters_needed
+    clusters_needed : int or None
         How many clusters like these have so many rows; None without clusters.
-    events
+    events : Count or None
         Of censored times, events observed and expected. Else None.
-    impossible
+    impossible : int or None
         In how many of its rows the observed label had probability 0; None where the audit has none.
-    horizon
+    horizon : Horizon or None
         Of a risk of times until an event: its ``time``, ``unit`` and ``event``. Else None.
-    unfollowed
+    unfollowed : float
         Of censored times: the share of its rows like which none was followed until the horizon.
         ``observed`` supposes of these that hazards went on as until then, or as predicted where a risk
         at one time is; limits do not.
@@ -593,15 +611,19 @@ class Slice(View):
 
     Attributes
     ----------
-    low, high
+    low, high : float or None
         Interval of its mean error: simultaneous with those of all views, of their parts, and of all
         slices that were searched, so that the ones found may be chosen freely.
-    own_low, own_high, inside, rows_needed
-        As in :class:`View`: right of a slice that was not chosen by its outcomes. So reports draw the
+    own_low, own_high : float or None
+        As in :class:`View`; right for a slice that was not chosen by its outcomes, so reports draw the
         other interval alone.
-    adjusted_pvalue
+    inside : bool or None
+        As in :class:`View`.
+    rows_needed : int or None
+        As in :class:`View`.
+    adjusted_pvalue : float
         Of its mean error, adjusted with all checks of the audit and all slices that were searched.
-    shown
+    shown : bool
         Whether it is among the few that are shown: the others overlap these, and tell little more.
     """
 
@@ -619,18 +641,26 @@ class Rest(SizedRows):
 
     Attributes
     ----------
-    lens
+    lens : str
         Of the views of the group and of its parent.
-    group, parent
-        The group, and the group with one condition less; None for all rows.
-    rows, predicted, observed, low, high
-        As in ``View``.
-    adjusted_pvalue
+    group : Group
+        The group.
+    parent : Group or None
+        The group with one condition less; None for all rows.
+    rows : int
+        Number of rows.
+    predicted, observed, low, high : float
+        As in :class:`View`.
+    adjusted_pvalue : float
         Of its mean error ("citl"), adjusted with all checks of the audit.
-    found
+    found : bool
         Whether that is at most alpha.
-    exact, could_miss, inside, rows_needed, unfollowed, own_low, own_high, clusters_needed
-        As in ``View``.
+    exact, inside : bool
+        As in :class:`View`.
+    could_miss, unfollowed, own_low, own_high : float or None
+        As in :class:`View`.
+    rows_needed, clusters_needed : int or None
+        As in :class:`View`.
     """
 
     lens: str
@@ -651,12 +681,12 @@ class Sensitivity:
 
     Attributes
     ----------
-    view
+    view : int
         Place of the view among the audit's views: its event, on its rows.
-    error
+    error : float or None
         The smallest error, in units of probability, that the check of its mean would have found with
         probability ``power`` whichever its direction; None where none would have been.
-    power
+    power : float
         80%.
     """
 
@@ -671,21 +701,23 @@ class Check:
 
     Attributes
     ----------
-    view
+    view : View
         What was looked at.
-    statistic, measures
+    statistic, measures : str
         Registered name, and what it measures.
-    value
+    value : float
         Of the observed labels.
-    expected
+    expected : tuple of two floats, or None
         Where 95% of the draws lie; None with a tolerance.
-    pvalue, pvalue_interval
-        Of this hypothesis alone, and its 95% Monte-Carlo interval.
-    adjusted
+    pvalue : float
+        P-value of this hypothesis alone.
+    pvalue_interval : tuple of two floats
+        Its 95% Monte Carlo interval.
+    adjusted : float
         The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
-    found
+    found : bool
         Whether ``adjusted`` is at most alpha.
-    order
+    order : str
         What a statistic of the order of rows found, as a sentence; "" of other ones.
     """
 
@@ -707,16 +739,16 @@ class Skipped:
 
     Attributes
     ----------
-    what
+    what : str
         A group, a class, or how many of them, as text.
-    rows
+    rows : int or None
         Number of rows, where that is the reason.
-    reason
+    reason : str
         As a clause.
-    inside
+    inside : bool or None
         Of views that a limit is about: whether the limits of each of them alone, which take no check,
         show its mean error to be within it. None without a limit, or where there is no such view.
-    most
+    most : float or None
         How large the mean error of one of these is at most, by these limits; None where not known.
     """
 

@@ -53,30 +53,38 @@ class Certificate(Result):
 
     Attributes
     ----------
-    distance
+    distance : float
         The certified distance between the mean prediction and the mean true probability of every bin.
-    over, under
+    over, under : float
         The largest possible overconfidence (score minus true probability) and underconfidence; the
         larger one is ``distance``.
-    proved
+    proved : float
         A lower bound on the largest distance; 0 if no error is proved.
-    confidence
+    confidence : float
         Of all statements together.
-    miscalibrated
+    miscalibrated : tuple of Proved
         Ranges proved to be miscalibrated, from low scores to high ones.
-    starts, ends, counts, predicted
-        Smallest and largest score of every bin, its number of rows, and their mean score, (K,).
-    estimates
-        Observed rates, (K,).
-    lower, upper
-        Bounds on the mean true probability, (K,).
-    distances
-        The largest possible distance in the bin, (K,).
-    level
+    starts, ends : array of shape (K,)
+        Smallest and largest score of every bin.
+    counts : array of int of shape (K,)
+        Number of rows of every bin.
+    predicted : array of shape (K,)
+        Mean score of every bin.
+    estimates : array of shape (K,)
+        Observed rates.
+    lower, upper : array of shape (K,)
+        Bounds on the mean true probability.
+    distances : array of shape (K,)
+        The largest possible distance in the bin.
+    level : float
         The largest probability with which a single Clopper–Pearson bound fails.
-    event
+    event : str
         The event that the probability refers to, as a clause.
-    n_samples, lens, warnings
+    n_samples : int
+        As in :class:`caltest.CalibrationResult`.
+    lens : str or None
+        As in :class:`caltest.CalibrationResult`.
+    warnings : tuple of str
         As in :class:`caltest.CalibrationResult`.
 
     Examples
@@ -152,22 +160,23 @@ def certificate(
 
     Parameters
     ----------
-    probs, labels
-        Predicted probabilities and observed classes, as in :func:`caltest.test`. Rows must be
-        independent.
-    lens
+    probs : array of shape (n,) or (n, m), or data frame
+        Predicted probabilities, as in :func:`caltest.test`. Rows must be independent of each other.
+    labels : array of shape (n,)
+        Observed classes, as in :func:`caltest.test`.
+    lens : str or Lens, optional
         Which probability to certify: "top_label", "class:3", "top:5" or an object of
         :mod:`caltest.lenses` that leaves two classes. Default None: class 1 of two classes, the
         top label of more.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    n_bins
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    n_bins : int, optional
         Number of bins, with equal numbers of rows. Default 10. Fewer bins give a smaller distance,
         but hide more.
-    binning
+    binning : Binning, optional
         An object of :mod:`caltest.binning` to use instead of ``n_bins``.
-    confidence
-        Of all bounds together, 0.5 or more. Default 0.95.
+    confidence : float, default 0.95
+        Of all bounds together, 0.5 or more.
 
     Returns
     -------

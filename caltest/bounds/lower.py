@@ -50,18 +50,18 @@ class Place:
 
     Attributes
     ----------
-    low, high
+    low, high : float
         Smallest and largest probability in it.
-    rows
+    rows : int
         Number of rows.
-    predicted, observed
+    predicted, observed : float
         Mean predicted probability, and observed rate of the event.
-    somewhere_by
+    somewhere_by : float
         Some predictions in it are wrong by more than this, not on average: holds for all places
         together.
-    pvalue
+    pvalue : float
         That it is wrong there at all: adjusted for all intervals and bounds.
-    named
+    named : bool
         Whether the summary names it: it overlaps none that says more.
     """
 
@@ -81,15 +81,15 @@ class SideBound:
 
     Attributes
     ----------
-    side
+    side : {"over", "under"}
         "over" (predictions too high) or "under" (too low).
-    bound
+    bound : float
         The model is wrong by more than this somewhere; 0 if nothing, or no amount, is proved.
-    found
+    found : bool
         Whether it is proved wrong at all on this side.
-    pvalue
+    pvalue : float
         That it is not, multiplied by the number of bounds.
-    places
+    places : tuple of Place
         Where it is wrong, the most telling first.
     """
 
@@ -115,13 +115,13 @@ class ViewBounds:
 
     Attributes
     ----------
-    event
+    event : str
         What it is the probability of, as a clause.
-    lens
+    lens : str or None
         Label of its lens; None for class 1 of two.
-    over, under
+    over, under : SideBound
         What is proved of either side.
-    curve
+    curve : ReliabilityPoints
         Its reliability, for pictures.
     """
 
@@ -143,14 +143,18 @@ class MiscalibrationBounds(Result):
 
     Attributes
     ----------
-    views
+    views : tuple of ViewBounds
         What is proved for each probability: one, or one for each class.
-    confidence
+    confidence : float
         Confidence with which all bounds are correct together.
-    level
+    level : float
         The largest probability with which a single bound exceeds the truth.
-    n_samples, n_classes, lens, n_resamples, seed, warnings
-        As in :class:`caltest.CalibrationResult`; the lens may be "classwise".
+    n_samples, n_classes, n_resamples, seed : int
+        As in :class:`caltest.CalibrationResult`.
+    lens : str or None
+        Label of the lens, which may be "classwise".
+    warnings : tuple of str
+        As in :class:`caltest.CalibrationResult`.
 
     Examples
     --------
@@ -220,9 +224,8 @@ class MiscalibrationBounds(Result):
 
         Parameters
         ----------
-        overlapping
-            Return all intervals found, not only the most telling ones that do not overlap. Default
-            False.
+        overlapping : bool, default False
+            Return all intervals found, not only the most telling ones that do not overlap.
 
         Returns
         -------
@@ -256,21 +259,27 @@ def miscalibration_bounds(
 
     Parameters
     ----------
-    probs, labels
-        Predicted probabilities of classes and observed classes, as in :func:`caltest.test`.
-    lens
+    probs : array of shape (n,) or (n, m), or data frame
+        Predicted probabilities, as in :func:`caltest.test`.
+    labels : array of shape (n,)
+        Observed classes, as in :func:`caltest.test`.
+    lens : str or Lens, optional
         Which probability to look at: "top_label", "class:3", "top:5" or another lens that leaves
         two classes, or "classwise" for every class at once. Default: class 1 of two classes, the
         top label of more.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    confidence
-        Of all bounds together. Default 0.95.
-    n_resamples
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    confidence : float, default 0.95
+        Of all bounds together.
+    n_resamples : int, optional
         Number of simulated label sets. Default None: 499, or more if there are many bounds: five
         times as many as the level of one bound needs, but beyond 9999 only as many as it needs. If
         that would take hours, you must give the number.
-    rng, n_jobs, progress
+    rng : int, SeedSequence or Generator, optional
+        As in :func:`caltest.test`.
+    n_jobs : int, optional
+        As in :func:`caltest.test`.
+    progress : bool, default False
         As in :func:`caltest.test`.
 
     Returns

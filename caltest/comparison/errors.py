@@ -73,30 +73,34 @@ class ModelError(Sized):
 
     Attributes
     ----------
-    model
+    model : str
         Its name.
-    group
+    group : Group or None
         Which rows; None for all.
-    rows, predicted, observed
-        Number of rows, mean probability, and observed rate.
-    low, high
+    rows : int
+        Number of rows.
+    predicted : float
+        Mean probability of the event.
+    observed : float
+        Observed rate.
+    low, high : float
         Interval of the mean error, predicted less true rate.
-    absolute
+    absolute : tuple of three floats
         Mean absolute error over tenths of the model's own predictions, in a group over fifths: lower
         end, estimate and upper end. Errors of opposite sign do not cancel in it. Chance makes the
         estimate too large rather than too small.
-    log_loss, brier
+    log_loss, brier : float or None
         Over all classes: mean of −log p and of Σ(p − y)²; for two classes the latter is (p − y)². None
         for numbers; for times until an event the Brier score of the risk until the horizon alone.
-    crps
+    crps : float or None
         For numbers, in their units: the mean continuous ranked probability score. Where a model states
         quantiles only it is, for all models, twice the mean pinball loss at the levels that they have
         in common (the weighted interval score, if these are symmetric). None for classes. For point
         forecasts of a median it is their mean absolute error.
-    squared
+    squared : float or None
         For point forecasts of a mean: the mean squared error. For those of an expectile of level τ: the
         mean of 2 |1{y ≤ x} − τ| (x − y)². Else None.
-    units
+    units : InUnits or None
         For numbers: the mean error in their units, :class:`caltest.auditing.estimates.InUnits`. None
         for classes.
     """
@@ -122,16 +126,16 @@ class ModelDifference:
 
     Attributes
     ----------
-    model, other
+    model, other : str
         Differences are those of ``model`` less ``other``: above 0 where ``model`` is worse.
-    group
+    group : Group or None
         Which rows; None for all.
-    absolute
+    absolute : tuple of three floats
         Of mean absolute errors: lower end, estimate and upper end of a paired interval.
-    mean
+    mean : tuple of three floats
         Of mean errors, with their signs. Where both models predict the same event, it is the difference
         of mean predictions, which is known: the observed rate cancels, and both ends are the estimate.
-    log_loss, brier, crps, squared
+    log_loss, brier, crps, squared : tuple of three floats, or None
         Of mean losses, with paired intervals; None where they have none.
     """
 

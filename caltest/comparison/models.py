@@ -47,37 +47,42 @@ class Comparison(Result):
 
     Attributes
     ----------
-    errors
+    errors : tuple of ModelError
         How far off each model is, on all rows and then in every group: :class:`.ModelError`;
         ``pandas.DataFrame(found.errors)`` is a table of them. All
         intervals of mean and absolute errors are exact and correct together, with this confidence.
         With weights or clusters they are those of an audit, of absolute errors much wider.
-    gaps
+    gaps : tuple of ModelDifference
         How much further off each model is than each one after it: :class:`.ModelDifference`. Intervals
         are about right, those of one kind together: of t, over rows or clusters; those of absolute
         errors are wider by what chance may add to such errors.
-    probability, event
+    probability, event : str
         Which probability ``errors`` are of: label of the lens ("canonical" for class 1 of two classes),
         and what was predicted, as a clause. It is that of ``lens`` if that shows one, of two classes
         class 1, and of more that of the top class.
-    names
+    names : tuple of str
         The K models, as given.
-    values
-        The statistic on all rows, (K,), read-only, in the order of ``names``; empty without one.
-    statistic, measures
-        Registered name of the statistic, or the name of the function; and what it measures, in words.
-        None, and "", where none was asked for.
-    confidence
+    values : array of shape (K,)
+        The statistic on all rows, read-only, in the order of ``names``; empty without one.
+    statistic : str or None
+        Registered name of the statistic, or the name of the function.
+    measures : str
+        What it measures, in words.
+    confidence : float
         Of all intervals.
-    n_samples, lens, warnings
+    n_samples : int
         As in :class:`caltest.CalibrationResult`.
-    n_classes
+    lens : str or None
+        As in :class:`caltest.CalibrationResult`.
+    warnings : tuple of str
+        As in :class:`caltest.CalibrationResult`.
+    n_classes : int or None
         Classes of the predictions, whatever the lens shows; None for numbers.
-    n_clusters
+    n_clusters : int or None
         Number of clusters; None where rows are independent.
-    functional
+    functional : str or None
         Of point forecasts what they state, such as "mean" or "quantile:0.9"; else None.
-    sampling_rates
+    sampling_rates : dict of class to float, or None
         By class, the share of its rows that was kept, if rows were sampled by their label; errors
         are then those among the rows kept. Else None.
 
@@ -128,9 +133,9 @@ class Comparison(Result):
 
         Parameters
         ----------
-        first, second
+        first, second : str
             Names of two models.
-        group
+        group : Group, optional
             A group of ``errors``. Default None: all rows.
 
         Returns
@@ -323,43 +328,42 @@ def compare(
 
     Parameters
     ----------
-    models
+    models : dict of str to predictions
         At least two models' predictions of the same n ≥ 4 rows, by name; each (n, m), or (n,)
         probabilities of class 1, in any form that :func:`caltest.test` takes; or distributions of
         numbers, or times until an event, see Notes.
-    labels
+    labels : array of shape (n,), or (time, event)
         Observed classes, or numbers, (n,), or ``(time, event)``, as in :func:`caltest.test`; the same
         for all models.
-    statistic
+    statistic : str, Statistic or callable, optional
         As in :func:`caltest.test`: its value for each model stands beside the errors; "ckce" was made
         for comparisons. Default None: no statistic.
-    lens
+    lens : str or Lens, optional
         As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
         probability if it shows a single one; else of class 1 of two classes, or of the top class; for
         numbers, those of how often outcomes lie in the central 80% interval; for times, those of the
         risk until a horizon, "until:365", by default the later one of :func:`caltest.audit`.
-    groups
+    groups : data frame, dict of columns, or one column, optional
         Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
         also found in every group of 50 rows or more. Default None: no groups.
-    intersections
+    intersections : int, default 2
         How many columns are crossed at once, as in :func:`caltest.audit`. Default 2; 1: none are.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    confidence
-        Of all intervals. Default 0.95.
-    weights
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    confidence : float, default 0.95
+        Of all intervals.
+    weights : array of shape (n,), optional
         How much each row counts, as in :func:`caltest.test`. Default None: all rows have equal weight.
-    clusters
-        Which rows belong together, (n,), as in :func:`caltest.test`: rows with the same entry may
-        depend on each other in any way. At least four clusters are needed. Default None: rows are
-        independent.
-    sampling_rates
+    clusters : array of shape (n,), optional
+        Which rows belong together, as in :func:`caltest.test`: rows with the same entry may depend on
+        each other in any way. At least four clusters are needed. Default None: rows are independent.
+    sampling_rates : dict of class to float, optional
         If rows were sampled by their label: for each class, the share of its rows that was kept,
         as in :func:`caltest.test`. Every model's predictions are transformed to what they mean
         among the rows kept, and models are compared there. Default None: rows were not sampled by
         label.
-    logits
-        Whether all models' predictions are logits, as in :func:`caltest.test`. Default False.
+    logits : bool, default False
+        Whether all models' predictions are logits, as in :func:`caltest.test`.
 
     Returns
     -------

@@ -346,29 +346,28 @@ class Rows:
 
     Attributes
     ----------
-    law
+    law : Law
         What was predicted of n rows; probabilities (n, m) are read as :class:`caltest.laws.Classes`.
-    notes
+    notes : tuple of str
         What was done to the input and is worth telling. Default none.
-    doubts
+    doubts : tuple of Premise
         What they put in doubt, such as whether two clusters are one. Default none.
-    stated
-        Of rows that were read as rounded, the values as they were stated, (n, m), which need not sum
-        to 1. Default None.
-    weights
-        What every row counts, (n,); of :func:`sample` 1 on average. Default: ones.
-    clusters
-        Numbers of clusters, (n,): rows of one may depend on each other. Default None: all rows are
+    stated : array of shape (n, m), or None
+        Of rows that were read as rounded, the values as they were stated, which need not sum to 1.
+    weights : array of shape (n,)
+        What every row counts; of :func:`sample` 1 on average. Default: ones.
+    clusters : array of int of shape (n,), or None
+        Numbers of clusters: rows of one may depend on each other. Default None: all rows are
         independent.
-    places
-        Where these rows are among those that were given, (n,). Default None: they are these.
-    part_of
+    places : array of int of shape (n,), or None
+        Where these rows are among those that were given. Default None: they are these.
+    part_of : Extent or None
         How many rows there are in all, and how they count, where these are only some of them: a
         statistic of a part is in units of the whole. Default None: there are no others.
-    features
+    features : Features or None
         Columns that describe the rows, known before the outcome. Default None: there are none.
-    order
-        The place of every row in the order of time, (n,). Default None: order says nothing.
+    order : array of int of shape (n,), or None
+        The place of every row in the order of time. Default None: order says nothing.
 
     Examples
     --------
@@ -514,12 +513,12 @@ class Sample:
 
     Attributes
     ----------
-    rows
+    rows : Rows
         What was predicted of n rows, and what else belongs to them.
-    labels
+    labels : array of shape (n,) or (n, d)
         What was observed, (n,), read-only: classes, whole numbers in 0..m−1; or numbers, or vectors
         (n, d), where these are predicted.
-    premises
+    premises : tuple of Premise
         What was found in doubt when they were read. Default none.
 
     Examples

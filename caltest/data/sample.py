@@ -153,7 +153,7 @@ def sample(
 
     Parameters
     ----------
-    probs
+    probs : array of shape (n, m), (n, 1) or (n,), data frame, or tensor
         Probabilities of shape (n, m), n ≥ 2 rows that sum to 1; or (n,) or (n, 1), read as P(class
         1). A numpy array, a list, a data frame or series (pandas, polars, pyarrow), an array of
         xarray, or a torch tensor. Rows may sum to 1 within 1e-6·m in float64, and within 1e-3 in
@@ -162,43 +162,43 @@ def sample(
         half a unit of the last decimal per entry and 0.02 in all, and by hardly anything on
         average. Entries as far outside [0, 1] are clipped. A :class:`Rows` object is checked too,
         but kept as it is.
-    labels
+    labels : array of shape (n,)
         The observed classes, of shape (n,): whole numbers 0..m−1; if m = 2 also booleans, or words such
         as yes and no; or, for ``probs`` with column names or ``class_names``, class names. Names match
         a column's name, or what it differs in from the others (``"cat"`` for ``"prob_cat"`` or
         ``"P(Cat)"``); integers match the numbers in column names that carry them (``"1"``,
         ``"prob_1"``), and are column indices otherwise.
-    class_names
+    class_names : sequence of str or int, optional
         Names of the classes, (m,), text or whole numbers, in the order of the columns, such as a
         model's ``classes_``: an array with them is read as a data frame with these columns. Columns
         that have names must have these, in any order and form ("cat", "Cat", "prob_cat", "cat_prob",
         "P(cat)"), or numbers. Default None: the names that ``probs`` has, if any.
-    part
-        Whether these are only some of the rows. Then a single row is enough, and a column that is
-        1 in every row is not refused. Default False.
-    rounding
+    part : bool, default False
+        Whether these are only some of the rows. Then a single row is enough, and a column that is 1 in
+        every row is not refused.
+    rounding : float, optional
         The step to which probabilities were rounded, 0.05 for 0%, 5%, …, 100%: every entry is a
-        multiple of it, and rows sum to 1 within half a step per entry. They are divided by their
-        sums; the original values are kept in ``rows.stated``. Default None.
-    weights
-        How much each row counts, (n,): not negative, at least two of them positive, and
-        independent of the labels. They are kept in ``rows.weights``, scaled to 1 on average.
-        Default None: all rows have equal weight, as they do if all weights are equal.
-    clusters
+        multiple of it, and rows sum to 1 within half a step per entry. They are divided by their sums;
+        the original values are kept in ``rows.stated``.
+    weights : array of shape (n,), optional
+        How much each row counts: not negative, at least two of them positive, and independent of the
+        labels. They are kept in ``rows.weights``, scaled to 1 on average. Default None: all rows have
+        equal weight, as they do if all weights are equal.
+    clusters : array of shape (n,), optional
         Which rows belong together, a column of n names or numbers: rows with the same entry may
         depend on each other. An entry is the same however it is written: 1, 1.0 and "1.0", True and
         "true", a date and its midnight, with blanks at its ends or without; codes such as "007" are
         text. Default None: those of ``probs``, if it is a :class:`Rows`; otherwise all rows are
         independent.
-    sampling_rates
+    sampling_rates : dict of class to float, optional
         If rows were sampled by their label: for each class (its name or column), the share of its
         rows that was kept; 1 for classes not listed. Predictions are transformed to what they mean
         among the rows kept, g_k s_k / Σ_l g_l s_l, and a note says so. Default None: rows were not
         sampled by label.
-    logits
-        Whether ``probs`` holds logits instead of probabilities: their softmax is taken in float64,
-        row by row; of one column, (n,) or (n, 1), the logistic function. −∞ is a class ruled out in
-        that row; other entries that are not finite are refused. Default False.
+    logits : bool, default False
+        Whether ``probs`` holds logits instead of probabilities: their softmax is taken in float64, row
+        by row; of one column, (n,) or (n, 1), the logistic function. −∞ is a class ruled out in that
+        row; other entries that are not finite are refused.
 
     Returns
     -------

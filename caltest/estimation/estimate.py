@@ -60,22 +60,22 @@ class FunctionRisk(Facts):
 
     Attributes
     ----------
-    label
+    label : str
         Name, with the option where it was given instead of tuned.
-    name, is_a
+    name, is_a : str
         Registered name of the function, and what it is.
-    tuned
+    tuned : str
         The tuned option.
-    values
-        Its values, (G,).
-    risks
-        Validation risk, (G, F): a row a value, a column a fold.
-    estimates
-        Mean of h(g, g) over the test part, by the model of each fold, (G, F).
-    errors
-        Standard errors of the estimates over the rows of the test part, h held fixed, (G, F); from
-        500 rows at most.
-    parameters
+    values : array of shape (G,)
+        Its values.
+    risks : array of shape (G, F)
+        Validation risk: a row a value, a column a fold.
+    estimates : array of shape (G, F)
+        Mean of h(g, g) over the test part, by the model of each fold.
+    errors : array of shape (G, F)
+        Standard errors of the estimates over the rows of the test part, h held fixed; from 500 rows at
+        most.
+    parameters : dict
         Options in force, at the best value.
     """
 
@@ -135,15 +135,19 @@ class SquaredErrorEstimate(Result):
 
     Attributes
     ----------
-    functions
+    functions : tuple of FunctionRisk
         The functions, lowest risk first.
-    zero_risks
-        Validation risk of h = 0, which calls the model calibrated, (F,).
-    test
+    zero_risks : array of shape (F,)
+        Validation risk of h = 0, which calls the model calibrated.
+    test : CalibrationResult or None
         The p-value, or None if none was asked for.
-    n_samples, n_classes, lens, seed, warnings
+    n_samples, n_classes, seed : int
         As in :class:`caltest.CalibrationResult`.
-    n_tuning, n_test, n_folds
+    lens : str or None
+        As in :class:`caltest.CalibrationResult`.
+    warnings : tuple of str
+        As in :class:`caltest.CalibrationResult`.
+    n_tuning, n_test, n_folds : int
         Rows of the two parts, and the folds of the first.
 
     Examples
@@ -195,7 +199,7 @@ class SquaredErrorEstimate(Result):
 
         Parameters
         ----------
-        other
+        other : FunctionRisk, optional
             The other function. Default None: h = 0, calling the model calibrated.
 
         Returns
@@ -271,35 +275,42 @@ def estimate_squared_error(
 
     Parameters
     ----------
-    probs, labels
+    probs : array of shape (n,) or (n, m), or data frame
         As in :func:`caltest.test`.
-    lens
+    labels : array of shape (n,)
+        As in :func:`caltest.test`.
+    lens : str or Lens, optional
         "top_label", "class:3", … or an object of :mod:`caltest.lenses`. Default None: the full
         probability vector, whose squared error is E ‖P(Y | g) − g‖². With a lens of two classes it
         is the squared error of that one probability, E (P(event | p) − p)².
-    functions
+    functions : str, EstimationFunction, or sequence of these, default "all"
         Which estimators to try. "all" (default), or names ("binning", "kernel_density",
         "kronecker_ridge", "two_step_ridge", "temperature"), whose options are tuned; or objects of
         :mod:`caltest.estimation`, which are used as they are. "all" excludes "temperature"; "binning"
         if there are more than two classes; and "kernel_density", whose cost grows as n², above 50 000
         rows.
-    class_names
-        Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-    pvalue
+    class_names : sequence of str or int, optional
+        Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+    pvalue : {"held_out", "none"}, default "held_out"
         "held_out" (default): do the errors estimated on the tuning part predict the residuals of
         the test part? Exact, given the split. "none": no p-value.
-    n_resamples
-        Number of simulated label sets. Default 999.
-    test_size, n_folds
-        Share of the rows in the test part, and number of folds of the tuning part. Default 0.2 and
-        5, as published.
-    order
-        (n,) the rows in the order in which they are split: the folds one after another, then the
-        test part. Default: shuffled by ``rng``.
-    regularization_scaling
+    n_resamples : int, default 999
+        Number of simulated label sets.
+    test_size : float, default 0.2
+        Share of the rows in the test part.
+    n_folds : int, default 5
+        Number of folds of the tuning part.
+    order : array of int of shape (n,), optional
+        The rows in the order in which they are split: the folds one after another, then the test part.
+        Default: shuffled by ``rng``.
+    regularization_scaling : {"usual", "published"}, default "usual"
         "usual" (default) or "published", see :class:`caltest.estimation.KroneckerKernelRidge`.
-    rng, n_jobs, progress
-        As in :func:`caltest.test`. The split depends on ``rng``, so the results do too.
+    rng : int, SeedSequence or Generator, optional
+        As in :func:`caltest.test`. The split depends on it, so the results do too.
+    n_jobs : int, optional
+        As in :func:`caltest.test`.
+    progress : bool, default False
+        As in :func:`caltest.test`.
 
     Returns
     -------

@@ -144,7 +144,9 @@ class EstimationFunction(ABC):
 
         Parameters
         ----------
-        probs, labels
+        probs : array of shape (n,) or (n, m), or data frame
+            As in :func:`caltest.test`.
+        labels : array of shape (n,)
             As in :func:`caltest.test`.
 
         Returns
@@ -183,9 +185,9 @@ class Fitted:
 
     Attributes
     ----------
-    function
+    function : EstimationFunction
         The function and its options.
-    surfaces
+    surfaces : callable
         What it learned: h, wherever it is wanted.
     """
 
@@ -210,11 +212,13 @@ def risk(h: Fitted, probs: object, labels: object) -> float:
 
     Parameters
     ----------
-    h
+    h : Fitted
         A fitted estimation function.
-    probs, labels
-        Rows that h was not fitted to, as in :func:`caltest.test`; n of them. For two classes, r is the
-        scalar y − P(class 1).
+    probs : array of shape (n,) or (n, m)
+        Predictions of n rows that h was not fitted to, as in :func:`caltest.test`. For two classes, r
+        is the scalar y − P(class 1).
+    labels : array of shape (n,)
+        As in :func:`caltest.test`.
 
     Returns
     -------
@@ -278,7 +282,7 @@ class HistogramBinning(_PlugIn):
 
     Parameters
     ----------
-    n_bins
+    n_bins : int, default 15
         Default 15, the literature's.
 
     References
@@ -321,7 +325,7 @@ class DirichletKernelDensity(_PlugIn):
 
     Parameters
     ----------
-    bandwidth
+    bandwidth : float, default 0.01
         b. Default 0.01: a Dirichlet density about 0.05 wide near the middle of an edge.
 
     References
@@ -370,7 +374,7 @@ class Temperature(_PlugIn):
 
     Parameters
     ----------
-    temperature
+    temperature : float, default 1
         t, as in :func:`caltest.simulation.tempered`. Default 1: calibrated, h = 0.
 
     References
@@ -518,12 +522,12 @@ class TwoStepKernelRidge(Ridge):
 
     Parameters
     ----------
-    regularization
-        λ > 0. Default 0.001.
-    kernel
+    regularization : float, default 0.001
+        λ > 0.
+    kernel : Kernel, default ``Gaussian(0.5**0.5)``
         A kernel of :mod:`caltest.kernels` on the probability of class 1 of two classes, on the full
         vector of more. Default exp(−‖p − p'‖²), the paper's.
-    regularization_scaling
+    regularization_scaling : {"usual", "published"}, default "usual"
         "usual" (default): c = λ n; "published": c = λ n^0.75, as the paper's authors computed.
 
     References
@@ -557,11 +561,11 @@ class KroneckerKernelRidge(Ridge):
 
     Parameters
     ----------
-    regularization
-        λ > 0. Default 0.001.
-    kernel
+    regularization : float, default 0.001
+        λ > 0.
+    kernel : Kernel, default ``Gaussian(0.5**0.5)``
         As in :class:`TwoStepKernelRidge`.
-    regularization_scaling
+    regularization_scaling : {"usual", "published"}, default "usual"
         "usual" (default): c = λ n², there are n² pairs; "published": c = λ n^1.5, as the paper's
         authors computed.
 

@@ -39,9 +39,9 @@ class Stored(ABC):
 
     Attributes
     ----------
-    name
+    name : str
         Name of the file, used in error messages.
-    n_samples
+    n_samples : int
         Number of rows n.
     """
 
@@ -113,7 +113,7 @@ class Stored(ABC):
 
         Parameters
         ----------
-        rounding
+        rounding : float, optional
             As in :func:`caltest.data.sample`.
 
         Raises

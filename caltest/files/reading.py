@@ -58,7 +58,7 @@ def read(
 
     Parameters
     ----------
-    path
+    path : path
         A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
         ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object per line), or a directory of such
         files of one kind, or a pattern of their names (``"day=*/*.parquet"``), in the order of their
@@ -71,10 +71,10 @@ def read(
         groups, and questions that come more than once the clusters, unless others are named.
         Or ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
         and optionally ``classes``. Or ``.npy``: one array with a column of labels.
-    label
+    label : str or int, optional
         Name of the labels, the column's index for ``.npy``. Default: the one of ``label``,
         ``labels``, ``y``, ``y_true``, ``target``, ``class`` that there is, in any case.
-    columns
+    columns : sequence of str, or dict, optional
         Names of the probability columns of a table, in class order. Default: all but the label and the
         groups; no column is left out silently. Where the outcome is a number, what the columns state of
         it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
@@ -87,34 +87,36 @@ def read(
         of 1 and 0, "in_cat" for the class cat, or one column of lists such as "cat|dog"; or
         ``{"lower": …, "upper": …, "level": …}``, ends of intervals. The level may be a column, and
         "claims" and "calibration_rows" are those of :class:`caltest.predictive.Sets`.
-    groups
+    groups : sequence of str, default ()
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
-    features
+    features : sequence of str, default ()
         Names of columns that describe the rows (see :func:`caltest.test`), and patterns: "x_*" for all
         columns so called that are nothing else; "!x_1" leaves one of these out. The sample's rows have
         them, so that tests and audits do. A column may be a group too. Default none.
-    weights
+    weights : str, optional
         Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows have
         equal weight.
-    clusters
+    clusters : str, optional
         Name of the column of clusters, see :func:`caltest.data.sample`. Default None: rows are
         independent.
-    blocks
+    blocks : str, optional
         If clusters are blocks of time, and their column holds dates or times (2024-01-31,
         2024-01-31T12:00): how long a block is, such as "12h", "7d", "4w" or "1mo". Weeks start on
         Mondays. Default None: every entry is a cluster.
-    rounding, logits
+    rounding : float, optional
+        As in :func:`caltest.data.sample`.
+    logits : bool, default False
         As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
         name.
-    scale
+    scale : float, or dict of word to float, optional
         What stated probabilities are out of, 100 for percent; or what words stand for,
         ``{"low": 0.3, "high": 0.9}``, those of labels too, ``{"good": 1, "bad": 0}``, and NaN for a
         word that is no answer. A percent sign needs no scale. Default None: they are fractions of 1.
-    skip_missing
+    skip_missing : bool, default False
         Whether rows without a prediction or an outcome, such as refusals, are left out, and counted
         among the premises in doubt. Default False: they are refused.
-    truth
+    truth : path, optional
         If the file is the long table of a forecast hub, with the columns ``output_type``,
         ``output_type_id`` and ``value`` (hubverse): the table of what was observed. A row of the
         sample is a task, that is what all other columns say but ``model_id``; groups, weights and
@@ -122,7 +124,7 @@ def read(
         the column ``label``, by default ``observation`` or ``oracle_value``. Quantiles, samples, cdf
         and pmf are read; tasks may state different quantiles, or have different numbers of samples.
         Default None: rows of the file have their own labels.
-    where
+    where : dict of str to str, optional
         Which rows of such a table: ``{"output_type": "quantile", "target": "wk inc flu hosp"}``. There
         must be one output type, target and model left. Default None: all rows.
 
@@ -170,16 +172,26 @@ def read_with_groups(
 
     Parameters
     ----------
-    path, label, rounding, truth, where, **options
-        As in :func:`read`: ``columns``, ``features``, ``weights``, ``clusters``, ``blocks``,
-        ``logits``, ``scale`` and ``skip_missing`` too.
-    groups
+    path : path, or sequence of paths
+        As in :func:`read`.
+    label : str or int, optional
+        As in :func:`read`.
+    rounding : float, optional
+        As in :func:`read`.
+    truth : path, optional
+        As in :func:`read`.
+    where : dict of str to str, optional
+        As in :func:`read`.
+    **options : any
+        Options of :func:`read`: ``columns``, ``features``, ``weights``, ``clusters``, ``blocks``,
+        ``logits``, ``scale`` and ``skip_missing``.
+    groups : sequence of str, default ()
         Names of columns (arrays of an ``.npz`` file, of shape (n,)) whose values group the rows. They
         hold no probabilities. Default none.
-    needs_labels
-        Whether the file must have labels, as it must where ``label`` is given. Default True.
-    part
-        Whether the rows are some of many, so that there may be just one. Default False.
+    needs_labels : bool, default True
+        Whether the file must have labels, as it must where ``label`` is given.
+    part : bool, default False
+        Whether the rows are some of many, so that there may be just one.
 
     Returns
     -------
@@ -361,14 +373,16 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
 
     Parameters
     ----------
-    path
+    path : path
         A table, or a directory of them, as in :func:`read`, or a ``.npy`` array. CSV and JSON lines
         are read once when they are opened: rows are counted, and columns take one type.
-    label, **options
-        As in :func:`read`: ``columns``, ``groups``, ``weights``, ``clusters`` and ``logits``. Weights
-        and clusters are read once, when the file is opened. Rows of a cluster may be anywhere in it.
-        The names of all clusters are held in memory, and during a test each sum of the statistic for
-        each cluster.
+    label : str or int, optional
+        As in :func:`read`.
+    **options : any
+        Options of :func:`read`: ``columns``, ``groups``, ``weights``, ``clusters`` and ``logits``.
+        Weights and clusters are read once, when the file is opened. Rows of a cluster may be anywhere
+        in it. The names of all clusters are held in memory, and during a test each sum of the statistic
+        for each cluster.
 
     Returns
     -------

@@ -85,7 +85,7 @@ class Moments:
     variance: float
     skewness: float  #: Third standardised cumulant.
     skewness_error: float = 0.0  #: Bound or standard error of the skewness; 0 where it is exact.
-    surprises: float = np.inf  #: Unlikely labels that it depends on, :func:`effective_surprises`.
+    surprises: float = np.inf  #: Unlikely labels that it depends on, ``effective_surprises``.
 
     @classmethod
     def of_cumulants(
@@ -205,7 +205,7 @@ class HasCumulantGenerator(HasNormalLimit):
     @property
     @abstractmethod
     def surprises(self) -> float:
-        """Effective number of unlikely outcomes, see :func:`effective_surprises`."""
+        """Effective number of unlikely outcomes, see ``effective_surprises``."""
 
 
 class HasTerms(Form):
@@ -247,7 +247,7 @@ class BrownianLimit:
 
     functional: BrownianFunctional  #: "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
     scale: float  #: σ, the standard deviation of the path at its end; 0 if all labels are certain.
-    surprises: float  #: Unlikely labels that make the path, :func:`effective_surprises`.
+    surprises: float  #: Unlikely labels that make the path, ``effective_surprises``.
     step: float = 0.0  #: Standard deviation of its steps, averaged in the time of the variance.
 
     @property

@@ -71,9 +71,9 @@ class HasSigns(Form):
 
         Parameters
         ----------
-        labels
-            The observed labels, (n,), which stay as they are.
-        clusters
+        labels : array of shape (n,)
+            The observed labels, which stay as they are.
+        clusters : array of int of shape (n,)
             Which of G clusters each row belongs to.
 
         Returns

@@ -329,10 +329,11 @@ class Exponential(_Radial):
 
     Parameters
     ----------
-    bandwidth
-        ν, in units of the distance, or a rule (:mod:`caltest.kernels.bandwidth`). The default is
-        the median distance.
-    distance
+    bandwidth : float or str, default "median"
+        ν, in units of the distance, or a rule: "median" of the distances between rows (of 2048
+        rows that represent all, if there are more than 5000), "mean" likewise; or "median_exact" over
+        all pairs, and "median_full", which counts each row with itself too.
+    distance : {"tv", "euclidean", "hellinger"}, default "tv"
         ``"tv"`` (default, as in [1]_), ``"euclidean"`` or ``"hellinger"``.
 
     Raises
@@ -384,10 +385,9 @@ class Gaussian(_Radial):
 
     Parameters
     ----------
-    bandwidth
-        γ, in units of the distance, or a rule (:mod:`caltest.kernels.bandwidth`). The default is
-        the median distance.
-    distance
+    bandwidth : float or str, default "median"
+        γ, in units of the distance, or a rule, as in :class:`Exponential`.
+    distance : {"euclidean", "hellinger"}, default "euclidean"
         ``"euclidean"`` (default) or ``"hellinger"``. With the total variation distance the function
         is not positive semi-definite.
 
@@ -438,9 +438,8 @@ class LinearGaussian(_WithBandwidth, Joined):
 
     Parameters
     ----------
-    bandwidth
-        γ, in units of the Euclidean distance, or a rule (:mod:`caltest.kernels.bandwidth`). The
-        default is the median distance.
+    bandwidth : float or str, default "median"
+        γ, in units of the Euclidean distance, or a rule, as in :class:`Exponential`.
 
     Raises
     ------
@@ -495,7 +494,7 @@ class MatrixKernel(Composed):
 
     Parameters
     ----------
-    parts
+    parts : sequence of pairs (Kernel, array of shape (m, m))
         Pairs (k_l, A_l): a real-valued kernel, and a symmetric positive semi-definite matrix (m, m)
         which says how residuals of the classes are weighed against each other. Asymmetry and
         negative eigenvalues up to 1e-10 of the matrix's scale are taken for rounding.

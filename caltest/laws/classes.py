@@ -181,12 +181,12 @@ class Classes(Law):
 
     Attributes
     ----------
-    probs
+    probs : array of shape (n, m)
         Probabilities, float64 of shape (n, m), C-contiguous and read-only; rows sum to 1.
-    names
-        The m class names, in column order, if known. Default None.
-    given
-        The names of the rows, as an index has them. Default None.
+    names : tuple of str, or None
+        The m class names, in column order, if known.
+    given : index or None
+        The names of the rows, as an index has them.
 
     Examples
     --------

@@ -30,9 +30,9 @@ class GaussianPredictions(Shaped):
 
     Parameters
     ----------
-    mean
+    mean : array of shape (n,) or (n, d)
         (n,) for numbers, or (n, d) for vectors.
-    covariance
+    covariance : float, or array of shape (n,), (d, d) or (n, d, d)
         Variances (n,) or a shared one, for numbers; covariance matrices (n, d, d), or a shared one
         (d, d), for vectors. Variances, not standard deviations.
 
@@ -207,11 +207,11 @@ class Normal(GaussianPredictions):
 
     Parameters
     ----------
-    mean
+    mean : array of shape (n,) or (n, d)
         (n,) for numbers, or (n, d) for vectors.
-    sd
+    sd : float, or array of shape (n,) or (n, d), optional
         Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
-    variance
+    variance : float, or array of shape (n,), (d, d) or (n, d, d), optional
         Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
         Matrices given as ``sd`` are refused.
 
@@ -302,9 +302,9 @@ class Ensemble(Shaped):
 
     Parameters
     ----------
-    members
+    members : array of shape (n, S) or (n, S, d)
         (n, S) numbers, or (n, S, d) vectors; S members per row.
-    bandwidth
+    bandwidth : float or str, default "scott"
         h, the kernel's standard deviation in those of the members: a positive number, or the rule
         "scott" (default), h = S^(−1/(d+4)).
 

@@ -39,11 +39,11 @@ class Members(Shaped):
 
     Parameters
     ----------
-    values
+    values : array of shape (n, L) or (n, L, d)
         (n, L) members, or (n, L, d) of vectors or paths; L at least 1. Members that are numbers may be
         missing (NaN) in some rows: with those that are left all is exact, if which are missing does
         not depend on their values or on the outcome.
-    names
+    names : sequence of str, optional
         Of the d entries, such as parameters or horizons. Default None: "0", "1", …. A comma stands in
         brackets only, as in "beta[1,2]", since lenses separate two entries by one ("pair:mu,tau").
 

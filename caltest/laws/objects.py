@@ -38,7 +38,7 @@ class Distribution(Shaped):
 
     Parameters
     ----------
-    distribution
+    distribution : frozen distribution, or sequence of them
         One object with parameters of shape (n,), such as ``scipy.stats.gamma(a=shapes)``, or a sequence
         of n objects, one per row. It has ``cdf``, or ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs``
         or ``sample``, which may be of vectors; statistics say what they need. Methods take blocks of

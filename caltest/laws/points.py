@@ -36,17 +36,17 @@ class Point(Shaped):
 
     Parameters
     ----------
-    values
-        (n,) forecasts, in the units of the outcome.
-    functional
+    values : array of shape (n,)
+        Forecasts, in the units of the outcome.
+    functional : str, default "mean"
         What they are of: "mean" (default, what a regressor fitted by squared error predicts),
         "median", "quantile:0.9", or "expectile:0.7", with any level between 0 and 1.
-    low, high
+    low, high : float, optional
         The smallest and the largest number that an outcome can be, for all rows; 0 and 100 of a share
         in percent. Default None: not known. Of quantiles they change nothing.
-    symmetric
-        Whether outcomes of every row are known to lie symmetrically about their mean. P-values are
-        then exact without ends; intervals stay about right. Default False.
+    symmetric : bool, default False
+        Whether outcomes of every row are known to lie symmetrically about their mean. P-values are then
+        exact without ends; intervals stay about right.
 
     Raises
     ------

@@ -27,11 +27,11 @@ class Quantiles(Shaped):
 
     Parameters
     ----------
-    levels
-        (K,) levels from 0 to 1, increasing: 0.05 for 5%. At most 99. None: as the columns of
-        ``values`` are called, such as "0.05", "q0.05", "5%" or "model-lo-90". Quantiles at the levels
-        0 and 1 state where outcomes are possible at all.
-    values
+    levels : array of shape (K,), or None
+        Levels from 0 to 1, increasing: 0.05 for 5%. At most 99. None: as the columns of ``values`` are
+        called, such as "0.05", "q0.05", "5%" or "model-lo-90". Quantiles at the levels 0 and 1 state
+        where outcomes are possible at all.
+    values : array of shape (n, K), or data frame
         (n, K) quantiles, an array or a data frame with columns in the order of the levels; in no row
         may they decrease. NaN where a row does not state one; infinite ones are numbers like others.
 

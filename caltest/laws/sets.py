@@ -53,9 +53,9 @@ class SetSizes:
 
     Attributes
     ----------
-    mean, median
+    mean, median : float
         Of all rows, as they count.
-    empty, single
+    empty, single : float or None
         Shares of the rows whose set has no class, and one; None for intervals.
     """
 
@@ -74,20 +74,20 @@ class Sets(Shaped):
 
     Parameters
     ----------
-    members
+    members : array of shape (n, m), data frame, or sequence of lists of classes
         Which classes every set has: True and False, or 1 and 0, (n, m), where columns of a data frame
         are called as the classes; or a list of n lists of classes. Or intervals, (n, 2): lower and
         upper ends. A last axis of length 1 is left out, as MAPIE's sets have it.
-    level
-        Probability with which a set claims to hold the outcome: 0.9, or one for every row, (n,).
-    lower, upper
-        Ends of intervals, (n,), in place of ``members``; infinite ends are numbers too.
-    claims
+    level : float, or array of shape (n,)
+        Probability with which a set claims to hold the outcome: 0.9, or one for every row.
+    lower, upper : array of shape (n,), optional
+        Ends of intervals, in place of ``members``; infinite ends are numbers too.
+    claims : sequence of str, default ()
         What is claimed besides: coverage at least as high where sets have few or many classes
         ("size"), in every observed class ("class", label-conditional), in "groups" and by "features".
         What is not claimed is shown with intervals, and enters neither p nor verdict. Default ():
         coverage of all rows together alone.
-    calibration_rows
+    calibration_rows : int, or dict of class to int, optional
         Rows by which a split conformal method set its one threshold, with continuous scores. The
         p-value then allows for their chance: given n of them the coverage of new rows is a draw from
         Beta(n + 1 − l, l), l = ⌊(1 − level)(n + 1)⌋. A dict of them by class if thresholds are of
@@ -242,7 +242,7 @@ class Covered(Classes):
 
     Attributes
     ----------
-    of
+    of : Sets
         The sets, with the observed classes.
     """
 

@@ -47,31 +47,31 @@ class Survival(Shaped):
 
     Parameters
     ----------
-    survival
+    survival : array of shape (n, T), data frame, or list of curves, optional
         Predicted chances of no event until each time, (n, T), that do not increase, with ``times``; or
         a data frame whose index are the times and whose columns are the rows, as lifelines predicts it;
         or step functions of scikit-survival; or any object with ``cdf`` and ``ppf``, as those of
         ``scipy.stats``. Give this, ``hazard`` or ``risk``.
-    times
+    times : array of shape (T,) or (n, T), or float, optional
         The times of the columns: increasing, above 0 (0 itself with chance 1), (T,) for all rows or
         (n, T) of every row's own. In any unit, that of the outcomes.
-    hazard
-        Chances of the event at, or until, each time if it did not come before, (n, T).
-    risk
-        If only the chance of the event until one time is predicted: that, (n,), with ``times`` the one
+    hazard : array of shape (n, T), optional
+        Chances of the event at, or until, each time if it did not come before.
+    risk : array of shape (n,), optional
+        If only the chance of the event until one time is predicted: that, with ``times`` the one
         number; a curve of one time is read so, unless it is said to be linear. Rows that are censored
         before then say less: only an audit looks at these.
-    incidence
+    incidence : dict of cause to array of shape (n, T), optional
         Where several kinds of event compete, the predicted cumulative incidence of each: by the name of
-        the cause, the chances that an event of this cause comes until each of the ``times``, (n, T).
-        Outcomes are then ``(time, cause)``: a cause as it is named here, 0 where the row was censored.
-        Give those of all causes; of some causes only with ``follow_up``: a row with another event then
+        the cause, the chances that an event of this cause comes until each of the ``times``. Outcomes
+        are then ``(time, cause)``: a cause as it is named here, 0 where the row was censored. Give
+        those of all causes; of some causes only with ``follow_up``: a row with another event then
         counts as followed on, without an event, until its end of follow-up.
-    follow_up
-        Until when every row was, or would have been, followed whether or not its event came, (n,) or
-        one number, such as the end of the study: then all p-values are exact and nothing is assumed of
-        censoring. Default None: it is known of censored rows alone.
-    interpolation
+    follow_up : float, or array of shape (n,), optional
+        Until when every row was, or would have been, followed, whether or not its event came: a time
+        for every row, or one number, such as the end of the study. All p-values are then exact, and
+        nothing is assumed of censoring. Default None: it is known for censored rows only.
+    interpolation : {"linear", "step"}, optional
         The curve between two times. "linear": the chance of no event falls evenly. "step": events come
         at these times only, and all observed ones are among them. Default None: linear, unless all
         events that are observed, ten at least, came at these times, most of them together with others:

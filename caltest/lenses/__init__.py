@@ -84,7 +84,7 @@ LENSES: dict[str, Any] = {
     "ranks:": VectorRanks,
 }
 __all__ = [each.__name__ for each in LENSES.values() if isinstance(each, type)]
-__all__ += ["Entry", "Lens", "OfVectors", "Pair", "Reduction", "find_lens"]
+__all__ += ["Entry", "Lens", "OfVectors", "Pair", "Reduction"]
 
 
 @arguments()

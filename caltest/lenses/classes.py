@@ -33,18 +33,18 @@ class Reduction:
 
     Attributes
     ----------
-    rows
+    rows : Rows
         The predictions, as the lens shows them.
-    see
+    see : callable or None
         Takes outcomes (…, r) of the full predictions, and which rows they are of, to those that the
         lens shows; None where they stay as they are.
-    label
+    label : str or None
         The name of the lens; None without one.
-    places
+    places : array of int or None
         Which of the full rows these are; None for all.
-    event
+    event : int or None
         The class that a class-wise lens looks at.
-    see_open
+    see_open : callable or None
         Of quantile forecasts, where an outcome may equal a quantile: as ``see``, and such outcomes
         count as outside of the event, where they count as inside. Default None: there are none.
     """
@@ -213,7 +213,7 @@ class ClassWise(_Event):
 
     Parameters
     ----------
-    which
+    which : int or str
         Column, a whole number counting from 0; or as text, the name of the class, or a column.
 
     Examples
@@ -253,7 +253,7 @@ class TopK(_Event):
 
     Parameters
     ----------
-    k
+    k : int or str
         Size of the set, 1 to m − 1.
 
     Raises

@@ -178,7 +178,7 @@ class Below(_AtThreshold):
 
     Parameters
     ----------
-    threshold
+    threshold : float or str
         In the units of the outcome, which must be smaller: equal does not count.
 
     Examples
@@ -200,7 +200,7 @@ class Above(_AtThreshold):
 
     Parameters
     ----------
-    threshold
+    threshold : float or str
         In the units of the outcome, which must be larger: equal does not count.
 
     Examples
@@ -229,9 +229,9 @@ class Until(_AtThreshold):
 
     Parameters
     ----------
-    threshold
+    threshold : float or str
         The horizon, in the units of the times; the time itself counts.
-    cause
+    cause : str, optional
         Of competing events the one that is meant, as in "cause:relapse/until:365". Default None: any.
 
     Examples
@@ -293,7 +293,7 @@ class Quantile(_AtLevel):
 
     Parameters
     ----------
-    level
+    level : float or str
         Of the quantile, between 0 and 1.
 
     Examples
@@ -321,7 +321,7 @@ class Interval(_AtLevel):
 
     Parameters
     ----------
-    level
+    level : float or str
         Between 0 and 1: 0.9 is from the 5% to the 95% quantile.
 
     Examples
@@ -353,7 +353,7 @@ class Pit(NumberLens):
 
     Parameters
     ----------
-    cells
+    cells : int or str
         Number of cells K, 2 to 100.
 
     Examples
@@ -448,9 +448,9 @@ class Entry(OfVectors):
 
     Parameters
     ----------
-    entry
+    entry : str
         Its name among those of the members.
-    within
+    within : Lens, optional
         A lens of numbers. Default None, "distribution": where the entry lies among the members'.
 
     Examples
@@ -488,7 +488,7 @@ class Pair(OfVectors):
 
     Parameters
     ----------
-    first, second
+    first, second : str
         Names of entries.
 
     Examples
@@ -518,7 +518,7 @@ class VectorRanks(OfVectors):
 
     Parameters
     ----------
-    by
+    by : {"average", "band_depth"}
         "average": the mean rank of its entries; outcomes that lie too high give too few low ranks, and
         too weak predicted dependence too many at both ends. "band_depth": how central its entries are,
         Σ_k (N − r_k)(r_k − 1); too narrow predictions give too many low ones.

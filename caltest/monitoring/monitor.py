@@ -60,33 +60,33 @@ class Monitor:
 
     Parameters
     ----------
-    alpha
-        Probability of a false alarm, ever. Default 0.05.
-    mode
+    alpha : float, default 0.05
+        Probability of a false alarm, ever.
+    mode : {"ever", "change"}, default "ever"
         "ever" (default), or "change": for a model that may be good for years. Then there are at least
         ``mean_run_length`` rows, on average, from the start to a false alarm, and a late change is
         found as fast as an early one (Shin, Ramdas and Rinaldo 2023).
-    mean_run_length
-        Of mode "change", rows, or clusters, between false alarms. Default 10 000.
-    tolerance
+    mean_run_length : float, default 10 000
+        Of mode "change", rows, or clusters, between false alarms.
+    tolerance : float, or dict by side, default 0
         "Is it worse than 2 points?": 0.02 allows the probability of every row to be off by as much,
         which is less than an audit's limit, that of a mean. For one probability: two classes, or a
         lens. By side, ``{"too_low": None, "too_high": 0.02}``, only errors of sides that have a number
-        are bet on: whatever the true rates on the other side, a false alarm is no likelier. Default 0.
-    lens
+        are bet on: whatever the true rates on the other side, a false alarm is no likelier.
+    lens : str, optional
         What is looked at, as in :func:`caltest.test`: "top_label", "class:3", "interval:0.9" and
         others. Default None: all that is predicted.
-    statistic
+    statistic : str, optional
         Bets on the scores of rows of one statistic alone: do they come out larger or smaller than the
         model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; of one probability "citl".
         The order in which scores put the labels of a row is all that counts: of two classes the first
         four are the same bet. Default None: bets on all that can be learned from predictions.
-    model
-        Name and version of the model, kept in the state: a state is of one model. Default None.
+    model : str, optional
+        Name and version of the model, kept in the state: a state is of one model.
 
     Attributes
     ----------
-    options
+    options : dict
         The arguments, by name.
 
     Raises
@@ -182,30 +182,30 @@ class Monitor:
 
         Parameters
         ----------
-        predicted
+        predicted : array of shape (n,) or (n, m), data frame, or predictive distribution
             Probabilities, (n,) or (n, m), in any container; or an object of :mod:`caltest.predictive`.
             None if outcomes of rows that wait come alone.
-        outcomes
+        outcomes : array of shape (n,), or (time, event)
             What was observed, (n,). With ``ids`` an entry may be missing: the row waits for it. Of
             times until an event rows come in the order in which they began, those still at risk too:
             all at one age, or all with what has been seen of them by one date; never as they end.
-        groups
+        groups : data frame, dict of columns, or one column, optional
             Columns that group the rows, as in :func:`caltest.audit`, known before the outcome. A group
             is followed from its first row on. Values stay as they are: cut numbers at fixed places.
-        clusters
-            Which rows may depend on each other in any way, (n,). Their bets are averaged, not
-            multiplied. All rows of a cluster must come in one batch: of one that comes again the rows
-            are set aside, and counted in ``set_aside``.
-        ids
-            A name for every row, (n,), if outcomes come late; of classes only. Needed while rows wait.
-        batch
+        clusters : array of shape (n,), optional
+            Which rows may depend on each other in any way. Their bets are averaged, not multiplied. All
+            rows of a cluster must come in one batch: of one that comes again the rows are set aside,
+            and counted in ``set_aside``.
+        ids : array of shape (n,), optional
+            A name for every row, if outcomes come late; of classes only. Needed while rows wait.
+        batch : str, optional
             A name for the batch, by which it is known if it comes again. Default None: its content.
-        date
-            When its rows were predicted, for "since when": a text, or a column of them, (n,), with rows
-            in the order of their dates. Every date is a period of its own then, so that days which come
+        date : str, or array of shape (n,), optional
+            When its rows were predicted, for "since when": a text, or a column of them, with rows in
+            the order of their dates. Every date is a period of its own then, so that days which come
             late, or together, keep theirs; with clusters a batch is one period, of its last date.
             Default None: no date is shown.
-        logits
+        logits : bool, default False
             As in :func:`caltest.test`.
 
         Returns
@@ -494,7 +494,7 @@ class Monitor:
 
         Parameters
         ----------
-        name
+        name : str
             The column.
 
         Raises
@@ -513,7 +513,7 @@ class Monitor:
 
         Parameters
         ----------
-        path
+        path : path
             The file: new, or the one that this state was loaded from or saved to.
 
         Raises
@@ -543,7 +543,7 @@ class Monitor:
 
         Parameters
         ----------
-        path
+        path : path
             The file.
 
         Raises

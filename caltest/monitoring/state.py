@@ -48,39 +48,42 @@ class Evidence(Facts):
 
     Attributes
     ----------
-    column, value
+    column, value : str or None
         The group; None for all rows.
-    rows, clusters
-        Its rows, and their clusters; None without clusters.
-    log_evalue
+    rows : int
+        Number of rows.
+    clusters : int or None
+        Number of their clusters; None without clusters.
+    log_evalue : float
         Natural logarithm of its own e-value; in mode "change", of its detector.
-    adjusted
+    adjusted : float
         The e-value divided by k(k + 1), for the k-th to appear, if there are groups: what is compared
         with the threshold.
-    found
+    found : bool
         Whether it has reached the threshold, now or before.
-    bet
+    bet : str
         What the leading bet is about: "sharper" or "flatter" predictions, a "shift" or "tilt" of odds,
         a "local" error, a distribution that is "moved" or of another "shape", events that come "sooner"
         or "later".
-    event, kind
-        The event on which predictions and observations differ most; and of which kind it is: "rate" of
-        a class, "median", "spread" (outside the predicted central half), "count" of events of times, or
-        the "mean" of point forecasts.
-    since
+    event : str
+        The event on which predictions and observations differ most.
+    kind : str
+        The kind of event: "rate" of a class, "median", "spread" (outside the predicted central half),
+        "count" of events for times, or the "mean" of point forecasts.
+    since : int
         The row, counted from 0, from which on some bet has won most: an estimate of when the error
         began, which may be off by hundreds of rows where it is small.
-    predicted_since, observed_since
+    predicted_since, observed_since : float
         Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
         until an event, events a row: expected of what was followed of it, and seen.
-    error, low, high
+    error, low, high : float
         Predicted less observed over all rows, with limits that hold at any time, for all groups and
         events at once.
-    first, latest
-        Rows, sum predicted and sum observed in at most ten bins, (K, 3), of the first 500 rows and of
-        those after them, the latest 500 to 1 000 (the first where there are no others). Of the
-        probability of the main event, with about equal counts, and at least 20 rows or so; of numbers
-        and times, ten of equal width of where the outcome lies in what was predicted.
+    first, latest : array of shape (K, 3)
+        Rows, sum predicted and sum observed in at most ten bins, of the first 500 rows and of those
+        after them, the latest 500 to 1 000 (the first where there are no others). Of the probability of
+        the main event, with about equal counts, and at least 20 rows or so; of numbers and times, ten
+        of equal width of where the outcome lies in what was predicted.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)
@@ -128,20 +131,20 @@ class Period(Facts):
 
     Attributes
     ----------
-    name, date
+    name, date : str or None
         As they were given; None if they were not. For rows that waited, the date is that of their
         prediction.
-    rows, end
+    rows, end : int
         Rows that it brought, and rows in all when it ended.
-    log_evalue
+    log_evalue : float
         Logarithm of the evidence when it ended.
-    event
+    event : str
         The event, the same of all periods: class 1 of two, or that the top class is right; of numbers
         that an outcome is above its predicted median, or outside its predicted central half, whichever
         the evidence that counts most is about.
-    predicted, observed
+    predicted, observed : float
         Mean probability and rate of the event; of times until an event, events a row.
-    low, high
+    low, high : float
         Limits of predicted less observed in this period; they hold for all periods and events at once.
     """
 
@@ -163,38 +166,46 @@ class MonitorState(Result):
 
     Attributes
     ----------
-    mode
+    mode : {"ever", "change"}
         "ever" or "change".
-    alarm
+    alarm : bool
         Whether the evidence has ever reached the threshold.
-    threshold
+    threshold : float
         1/alpha, or the mean run length.
-    alpha, mean_run_length, tolerance, lens, statistic
+    alpha, mean_run_length : float
         Options of the monitor.
-    log_evalue
+    tolerance : float or dict
+        Option of the monitor.
+    lens, statistic : str or None
+        Options of the monitor.
+    log_evalue : float
         Natural logarithm of the evidence now.
-    pvalue
+    pvalue : float or None
         Anytime-valid p-value: one over the largest e-value so far. None in mode "change".
-    rows, clusters
-        Rows that count so far, and their clusters; None without clusters.
-    waiting
+    rows : int
+        Number of rows that count so far.
+    clusters : int or None
+        Number of their clusters; None without clusters.
+    waiting : int
         Rows that wait for their outcome, or for that of a row before them.
-    set_aside
+    set_aside : int
         Rows of clusters that came before, which do not count.
-    alarm_row, alarm_date
-        After how many rows the threshold was first reached, and the date of that batch, if given.
-    evidence
+    alarm_row : int or None
+        After how many rows the threshold was first reached; None if it was not.
+    alarm_date : str or None
+        The date of that batch, if given.
+    evidence : tuple of Evidence
         On all rows, then on every group in the order in which they appeared.
-    periods
+    periods : tuple of Period
         The path: what batches brought, in their order.
-    n_classes
+    n_classes : int or None
         Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
-    functional
+    functional : str or None
         Of point forecasts what they state, such as "mean"; else None. Of means and expectiles all sizes
         are in units of the outcome, and "observed" is what was predicted less the mean error.
-    about
+    about : str
         What is predicted, such as "probabilities of classes".
-    model
+    model : str or None
         What was said of the model.
 
     Examples

@@ -30,8 +30,7 @@ NULLS: dict[str, type[Null]] = {null.name: null for null in (*_OWN, *_OF_ROWS, *
 __all__ = ["GUARANTEES", "NULLS", "Answer", "Bootstrap", "Bound", "Brownian", "Chi2", "ClusterSigns"]
 __all__ += ["ComonotoneLabels", "ConditionalMoments", "Consistency", "EventSigns", "Guarantee"]
 __all__ += ["MonteCarlo", "NormalApproximation", "Null", "OnePerCluster", "PointErrors"]
-__all__ += ["ComponentAnswer", "Question", "answer_of", "check_alternative", "find_null"]
-__all__ += ["observed_value", "of_calibrated", "possible_nulls"]
+__all__ += ["ComponentAnswer", "Question"]
 
 
 _DRAWS = 99

@@ -48,7 +48,7 @@ class NormalApproximation(Null):
 
     Parameters
     ----------
-    ddof
+    ddof : int, default 1
         Delta degrees of freedom of σ̂. Default 1; published p-values of SKCE_ul used 0.
 
     References
@@ -300,9 +300,11 @@ class Bound(Null):
 
     Parameters
     ----------
-    p, q
-        Exponents of the norms in B_{p;q}, at least 1. Default 2 and p: for a kernel k·I the constant
-        is smallest, 2 sup k, where p = q.
+    p : float, default 2
+        Exponent of a norm in B_{p;q}, at least 1.
+    q : float, optional
+        The other exponent, at least 1. Default None: p. For a kernel k·I the constant is smallest, 2
+        sup k, where p = q.
 
     References
     ----------

@@ -63,25 +63,25 @@ class Question(Trial):
 
     Attributes
     ----------
-    rows
+    rows : Rows
         The predictions, weights and clusters, after the lens.
-    labels
-        The observed labels, (n,), after the lens; or observed numbers.
-    n_resamples
+    labels : array of shape (n,)
+        The observed labels, after the lens; or observed numbers.
+    n_resamples : int
         How many label sets to draw, for a null that draws any.
-    seed
+    seed : int
         Seed of all random numbers: the same seed gives the same p-value.
-    workers
+    workers : Workers
         The threads, processes or machines that share the draws; pass them on to the form.
-    statistic
+    statistic : Statistic
         The statistic, with its options chosen.
-    form
+    form : Form
         What ``statistic.given(rows)`` returned: the value as a function of the labels.
-    alternative
+    alternative : {"greater", "less", "two-sided"}
         Which values count against calibration.
-    asked
+    asked : Statistic or None
         The statistic before its rules were fitted to all rows. Default None: not known.
-    completions
+    completions : tuple of arrays
         Of censored times, the same labels completed anew, exchangeable with the first. Default none.
     """
 
@@ -133,13 +133,13 @@ class ComponentAnswer:
 
     Attributes
     ----------
-    name
+    name : str
         What it is.
-    value
+    value : float
         Its value for the observed labels.
-    pvalue
+    pvalue : float
         Its own p-value, as if it were the only one.
-    adjusted
+    adjusted : float
         The same adjusted for the number of parts: if calibration holds, the chance that any part has
         one of at most α is at most α.
     """
@@ -156,23 +156,23 @@ class Answer:
 
     Attributes
     ----------
-    pvalue
+    pvalue : float
         In (0, 1].
-    statistic
+    statistic : float or None
         The observed value; None where it is the question's.
-    n_resamples
+    n_resamples : int or None
         Resamples used; None without any.
-    exceedances
+    exceedances : int or None
         Resamples at least as extreme as observed, of two sides the fewer; None without any.
-    pvalue_interval
+    pvalue_interval : tuple of two floats, or None
         Clopper–Pearson interval of the p-value of infinitely many resamples; None without any.
-    null_distribution
+    null_distribution : array of shape (B,), or None
         The resampled statistics, comparable with ``statistic``; None without any.
-    notes
+    notes : tuple of str
         What a reader of the p-value should know.
-    parts
+    parts : tuple of ComponentAnswer
         The parts of a combined statistic, where their joint distribution was drawn.
-    guarantee
+    guarantee : {"exact", "bound", "asymptotic", "approximate"} or None
         What the p-value is worth; None: as the null says.
     """
 

@@ -311,7 +311,7 @@ class ComonotoneLabels(_OfSums):
 
     Parameters
     ----------
-    guaranteed
+    guaranteed : bool, default False
         Compute a p-value that is valid for every number of clusters and any dependence inside
         them, from the exact law of the comonotone sum: for statistics that are sums over rows,
         such as "citl", "brier" or "ecd". It is larger. Default False: ranks among draws, without a
@@ -384,7 +384,7 @@ class OnePerCluster(Null):
 
     Parameters
     ----------
-    choices
+    choices : int, default 20
         How often rows are chosen. Default 20: more depend less on chance, and take longer.
 
     References

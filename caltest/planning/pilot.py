@@ -43,13 +43,13 @@ class Pilot:
 
     Attributes
     ----------
-    predictions
+    predictions : Rows
         The pilot's predictions, of N rows and m classes.
-    truth
-        P(Y = k | predictions), (N, m), read-only.
-    assumed
+    truth : array of shape (N, m)
+        P(Y = k | predictions), read-only.
+    assumed : str
         The assumption in words.
-    notes
+    notes : tuple of str
         Sentences a reader of a plan should know.
     """
 
@@ -99,25 +99,25 @@ def pilot(
 
     Parameters
     ----------
-    probs
+    probs : array of shape (N,) or (N, m), data frame, Sample or Simulated
         Predictions, in any form that :func:`caltest.data.sample` takes, or its result (whose labels
         are not looked at), or a :class:`caltest.simulation.Simulated`, whose known truth is used.
-    weights
-        How much each row counts, (N,), as in :func:`caltest.test`. Rows to come are assumed to have
-        weights like these: every row is drawn with its own, and the tests planned take them. Default
-        None: those of ``probs``, if it has any; otherwise all rows have equal weight.
-    temperature
+    weights : array of shape (N,), optional
+        How much each row counts, as in :func:`caltest.test`. Rows to come are assumed to have weights
+        like these: every row is drawn with its own, and the tests planned take them. Default None:
+        those of ``probs``, if it has any; otherwise all rows have equal weight.
+    temperature : float, optional
         t > 0: predicted logits are the true ones divided by t, as in
         :func:`caltest.simulation.tempered`. Below 1 the model is overconfident, above 1
         underconfident.
-    bias
+    bias : float, optional
         How much too high the predicted log-odds of class ``target`` are; negative: too low.
-    target
+    target : int or str, optional
         Column or name of the class with the bias. Default None: class 1 of two.
-    overconfidence
+    overconfidence : float, optional
         How much too high the confidence in the top class is: 0.05 for five points; negative: too
         low. All probabilities stay within [0, 1].
-    truth
+    truth : array of shape (N, m) or (N,), or callable, optional
         The true probabilities P(Y = k | probs), (N, m), or P(Y = 1 | probs), (N,), for two
         classes; or a function that takes predictions (N, m) and returns them.
 

@@ -59,13 +59,13 @@ class PowerPoint(Facts):
 
     Attributes
     ----------
-    n
+    n : int
         Rows of a data set.
-    n_datasets
+    n_datasets : int
         Data sets, independent.
-    rejections
+    rejections : int
         How many of them were rejected.
-    false_rejections
+    false_rejections : int or None
         How many were rejected with labels drawn from the same predictions, as if the model were
         calibrated; None if not asked.
     """
@@ -112,24 +112,28 @@ class Simulation(Result):
 
     Attributes
     ----------
-    points
+    points : tuple of PowerPoint
         What was simulated, by number of rows.
-    assumed
+    assumed : str
         The model, as a clause.
-    error
+    error : float or None
         By how much it is wrong, where the truth is known: mean total variation distance of
         the predicted from the true probabilities, in [0, 1]. Else None.
-    statistic, null, guarantee, alternative, lens, tolerance
+    statistic, null, guarantee, alternative : str
         The test, as in :class:`caltest.CalibrationResult`.
-    n_classes
+    lens : str or None
+        The lens of the test.
+    tolerance : float or None
+        The tolerance of the test.
+    n_classes : int or None
         Classes of the predictions, as the lens shows them; None for distributions of numbers.
-    alpha
+    alpha : float
         The level.
-    n_resamples
+    n_resamples : int or None
         Resamples of each test; None where there are none.
-    seed
+    seed : int
         Integer that, given as ``rng``, repeats the numbers.
-    warnings
+    warnings : tuple of str
         Sentences a reader should know.
     """
 
@@ -239,7 +243,7 @@ def power(
 
     Parameters
     ----------
-    model
+    model : callable, Pilot or Simulated
         The model that is assumed:
 
         * :func:`caltest.planning.pilot` with pilot predictions and an error that you state;
@@ -248,31 +252,39 @@ def power(
           ``rng``, a numpy Generator, must take all random numbers from it, and returns a
           :class:`caltest.simulation.Simulated`, a pair (probs, labels), or, with weights, the result
           of ``caltest.data.sample(probs, labels, weights=…)``.
-    n
+    n : int or sequence of int
         Number of rows per data set, or several numbers.
-    statistic, null, lens, alternative, tolerance
+    statistic : str, Statistic or callable, optional
         The test to plan, as in :func:`caltest.test`.
-    alpha
-        Level of the test: it rejects if the p-value is at most this. Default 0.05.
-    n_datasets
+    null : str or Null, optional
+        The test to plan, as in :func:`caltest.test`.
+    lens : str or Lens, optional
+        The test to plan, as in :func:`caltest.test`.
+    alternative : {"greater", "less", "two-sided", "over", "under"}, optional
+        The test to plan, as in :func:`caltest.test`.
+    tolerance : float, optional
+        The test to plan, as in :func:`caltest.test`.
+    alpha : float, default 0.05
+        Level of the test: it rejects if the p-value is at most this.
+    n_datasets : int, default 400
         Number of simulated data sets per size. Default 400: the 95% interval of a power of 0.8 is
         then ±0.04.
-    n_resamples
+    n_resamples : int, optional
         Number of simulated label sets per test, where the null simulates. Default None: 10/alpha −
         1, which is 199 for 0.05 (twice as many for two-sided tests). More give the exact test
         slightly more power: at level 0.05, 999 give 0.798 where 199 have 0.792 and infinitely many
         0.8.
-    under_null
+    under_null : bool, default False
         Also test the same predictions with labels drawn from them, to estimate the type I error,
         ``size``. For an exact null it is known to be at most alpha. Default False, because it
         doubles the time.
-    rng
+    rng : int, SeedSequence or Generator, optional
         None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
         numbers for every ``n_jobs``. Each data set depends only on ``rng``, its size and its
         number.
-    n_jobs
+    n_jobs : int, optional
         Number of workers, as in joblib: None is one, −1 all cores. They share the data sets.
-    progress
+    progress : bool, default False
         Show a progress bar during long work, on standard error, if that is a terminal.
 
     Returns
@@ -416,16 +428,16 @@ class SampleSizeResult(Simulation):
 
     Attributes
     ----------
-    n
+    n : int or None
         The number of rows; None if the power is not reached with ``max_n``.
-    interval
+    interval : tuple of two floats
         95% Clopper–Pearson interval of the power with ``n`` rows; with ``max_n`` if it is not reached.
-    reached
+    reached : {"yes", "at the smallest", "no"}
         "yes"; "at the smallest": the power is reached with ``min_n``, so fewer might be enough; or
         "no".
-    power
+    power : float
         The power you want.
-    min_n, max_n
+    min_n, max_n : int
         The range of numbers of rows that was searched.
 
     Examples
@@ -469,14 +481,36 @@ def sample_size(
 
     Parameters
     ----------
-    model, statistic, null, lens, alternative, tolerance, alpha, n_resamples, rng, n_jobs, progress
+    model : callable, Pilot or Simulated
         As in :func:`caltest.power`.
-    power
-        The power you want, between ``alpha`` and 1. Default 0.8.
-    min_n, max_n
-        Smallest and largest number of rows to consider. Default 50 and 20 000. For a statistic whose
-        time grows with the square of the rows, such as "skce_uq", give a smaller ``max_n``.
-    n_datasets
+    statistic : str, Statistic or callable, optional
+        As in :func:`caltest.power`.
+    null : str or Null, optional
+        As in :func:`caltest.power`.
+    lens : str or Lens, optional
+        As in :func:`caltest.power`.
+    alternative : {"greater", "less", "two-sided", "over", "under"}, optional
+        As in :func:`caltest.power`.
+    tolerance : float, optional
+        As in :func:`caltest.power`.
+    alpha : float, default 0.05
+        As in :func:`caltest.power`.
+    n_resamples : int, optional
+        As in :func:`caltest.power`.
+    rng : int, SeedSequence or Generator, optional
+        As in :func:`caltest.power`.
+    n_jobs : int, optional
+        As in :func:`caltest.power`.
+    progress : bool, default False
+        As in :func:`caltest.power`.
+    power : float, default 0.8
+        The power you want, between ``alpha`` and 1.
+    min_n : int, default 50
+        Smallest number of rows to consider.
+    max_n : int, default 20 000
+        Largest number of rows to consider. For a statistic whose time grows with the square of the
+        rows, such as "skce_uq", give a smaller one.
+    n_datasets : int, default 200
         Number of data sets simulated for each number of rows near the answer; far from it, as few as
         24 decide. Default 200: the power with the number of rows found is then known to about ±0.05.
         Four times as many halve that, and come closer to the fewest rows that are enough.

@@ -222,7 +222,7 @@ class Display(ABC):
 
     Attributes
     ----------
-    axes_
+    axes_ : tuple of matplotlib Axes
         The axes that are drawn in; none before :meth:`plot`.
 
     Examples
@@ -255,7 +255,7 @@ class Display(ABC):
 
         Parameters
         ----------
-        ax
+        ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in, as many as there are parts. Give their figure a layout that makes room for
             labels, such as "constrained". Default: a new figure.
 
@@ -291,7 +291,7 @@ class Display(ABC):
 
         Parameters
         ----------
-        path
+        path : path
             File to write: ``.png``, ``.pdf`` or ``.svg``.
 
         Raises

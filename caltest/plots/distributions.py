@@ -71,22 +71,22 @@ class PITDisplay(_Path):
 
     Attributes
     ----------
-    kind
+    kind : {"difference", "histogram", "coverage"}
         "difference", "histogram" or "coverage".
-    x, values
-        What is drawn, (K,): levels, middles of bins, or stated probabilities of intervals, and what was
+    x, values : array of shape (K,)
+        What is drawn: levels, middles of bins, or stated probabilities of intervals, and what was
         observed there.
-    low, high
-        The band, (K,).
-    confidence
+    low, high : array of shape (K,)
+        The band.
+    confidence : float
         Of the band, simultaneously.
-    n_samples
+    n_samples : int
         Rows.
-    members
+    members : int or None
         L, where members of ensembles were predicted; None of other distributions.
-    lens
+    lens : str or None
         The name of the lens; None without one.
-    completed
+    completed : bool
         Whether censored times are drawn from the prediction, so that errors look smaller: of
         "histogram" and "coverage". The "difference" of times is Kaplan and Meier's, as far as ten rows
         are followed, with a band that is about right (Hall and Wellner 1980).
@@ -125,27 +125,29 @@ class PITDisplay(_Path):
 
         Parameters
         ----------
-        predicted, outcomes
-            Distributions of numbers, as :class:`caltest.predictive.Normal`, and outcomes, (n,).
-        kind
+        predicted : predictive distribution
+            Distributions of numbers, such as :class:`caltest.predictive.Normal`.
+        outcomes : array of shape (n,)
+            Outcomes.
+        kind : {"difference", "histogram", "coverage"}, default "difference"
             "difference": every level less the share of outcomes at or below the predicted quantile,
             whose largest value is the statistic "pit_ks". "histogram": in which tenth of what was
             predicted outcomes lie; of members, at which of the L + 1 ranks (of more than 25, in 10 to
             24 bins of as many ranks each; where there are none such, in tenths, of which a rank across
             an end counts in both). "coverage": the share of outcomes in central intervals. Default
             "difference", which shows most.
-        lens
+        lens : str or Lens, optional
             Of members that are vectors: which number of each is shown, "entry:mu", "pair:mu,tau" or
             "ranks:average". Default None: outcomes are numbers.
-        confidence
-            Of the band. Default 0.95.
-        weights
+        confidence : float, default 0.95
+            Of the band.
+        weights : array of shape (n,), optional
             How much each row counts, as in :func:`caltest.test`. Default None: all alike.
-        n_resamples
-            Number of simulated sets of outcomes, for the band. Default 999.
-        rng
+        n_resamples : int, default 999
+            Number of simulated sets of outcomes, for the band.
+        rng : int, SeedSequence or Generator, optional
             As in :func:`caltest.test`.
-        ax
+        ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in. Default: a new figure.
 
         Returns
@@ -276,20 +278,20 @@ class SurvivalDisplay(_Path):
 
     Attributes
     ----------
-    kind
+    kind : {"curves", "horizon", "events"}
         "curves", "horizon" or "events".
-    x, values
-        What is drawn, (K,): times with observed chances of the event, within strata of similar
-        predicted risk, averaged; or mean predicted and observed risks of these strata at the horizon;
-        or times with events less expected ones.
-    low, high
+    x, values : array of shape (K,)
+        What is drawn: times with observed chances of the event, within strata of similar predicted
+        risk, averaged; or mean predicted and observed risks of these strata at the horizon; or times
+        with events less expected ones.
+    low, high : array of shape (K,)
         Of "horizon" simultaneous limits of observed risks (Fay, Brittain and Proschan 2013); of
         "events" the band that calibrated predictions stay in at every single time, about; else as
         ``values``.
-    more
+    more : tuple of two arrays
         Of "curves" the mean predicted chances and Kaplan and Meier's of all rows; of "horizon" the
         points of a smooth curve, predicted and observed.
-    n_samples
+    n_samples : int
         Rows.
 
     Examples
@@ -325,17 +327,19 @@ class SurvivalDisplay(_Path):
 
         Parameters
         ----------
-        predicted, outcomes
-            A :class:`caltest.predictive.Survival` without ``follow_up``, and ``(time, event)``.
-        kind
+        predicted : Survival
+            Predicted curves, without ``follow_up``.
+        outcomes : (time, event)
+            Times, and whether the event came then: two arrays of shape (n,).
+        kind : {"curves", "horizon", "events"}, default "curves"
             "curves": chances of the event until every time. "horizon": predicted and observed risk at
             one time, in up to ten strata of equal expected events, and a smooth curve. "events": events
-            seen until every time less those expected. Default "curves".
-        horizon
+            seen until every time less those expected.
+        horizon : float, optional
             The time of "horizon". Default None: the last one.
-        confidence
-            Of the limits of all risks together. Default 0.95.
-        ax
+        confidence : float, default 0.95
+            Of the limits of all risks together.
+        ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in. Default: a new figure.
 
         Returns

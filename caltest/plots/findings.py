@@ -54,10 +54,10 @@ class BoundsDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : MiscalibrationBounds
         What :func:`caltest.miscalibration_bounds` returned.
-    view
-        If the lens was "classwise": which of the probabilities to show, counted from 0. Default 0.
+    view : int, default 0
+        If the lens was "classwise": which of the probabilities to show, counted from 0.
 
     Raises
     ------
@@ -143,7 +143,7 @@ class ComparisonDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : Comparison
         What :func:`caltest.compare` returned.
 
     Examples
@@ -209,7 +209,7 @@ class PowerDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : PowerResult or SampleSizeResult
         What :func:`caltest.power` or :func:`caltest.sample_size` returned.
 
     Examples
@@ -282,7 +282,7 @@ class AuditDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : Audit
         What :func:`caltest.audit` returned.
 
     Examples
@@ -325,7 +325,7 @@ class NullDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : CalibrationResult
         What :func:`caltest.test` returned, with a null that simulates, such as "monte_carlo".
 
     Raises
@@ -393,7 +393,7 @@ class MonitorDisplay(ResultDisplay):
 
     Parameters
     ----------
-    result
+    result : MonitorState
         What :meth:`caltest.Monitor.update` returned.
 
     Examples

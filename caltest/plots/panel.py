@@ -48,23 +48,23 @@ class Panel:
 
     Attributes
     ----------
-    title
+    title : str
         Which probability this is about.
-    predicted_label, observed_label
+    predicted_label, observed_label : str
         The axes, in words.
-    predicted
-        (K,) mean prediction of every bin; for the isotonic curve, the scores of a grid.
-    observed
-        (K,) share of events in every bin; for the isotonic curve, the fit at the grid.
-    counts
-        (K,) rows of every bin; None for the isotonic curve.
-    line
+    predicted : array of shape (K,)
+        Mean prediction of every bin; for the isotonic curve, the scores of a grid.
+    observed : array of shape (K,)
+        Share of events in every bin; for the isotonic curve, the fit at the grid.
+    counts : array of int of shape (K,), or None
+        Rows of every bin; None for the isotonic curve.
+    line : tuple of two arrays, or None
         For the isotonic curve, both ends of all its level pieces, (scores, values); else None.
-    pointwise, simultaneous
+    pointwise, simultaneous : ConsistencyBand
         Bands with arrays ``low`` and ``high`` (K,), both ends inside.
-    scores
-        (n,) the predictions, in increasing order.
-    result
+    scores : array of shape (n,)
+        The predictions, in increasing order.
+    result : CalibrationResult
         The test whose statistic is the distance of this curve from the diagonal.
     """
 

@@ -53,13 +53,13 @@ class ReliabilityDisplay(Display):
 
     Attributes
     ----------
-    panels
+    panels : tuple of Panel
         What was computed: one :class:`Panel` for each probability shown.
-    names
+    names : tuple of str
         Names of the models, if several share one diagram; each panel is then one model.
-    curve
+    curve : {"binned", "corp"}
         "binned" or "corp".
-    confidence
+    confidence : float
         Of the bands.
 
     Examples
@@ -102,43 +102,46 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        probs, labels
+        probs : array of shape (n,) or (n, m), data frame, or dict of these
             As in :func:`caltest.test`. To compare two to four models on the same rows, give their
             predictions by name, as in ``{"before": probs, "after": calibrated}``. They are drawn
             in one diagram, and the simultaneous bands hold for all of them together.
-        lens
+        labels : array of shape (n,)
+            As in :func:`caltest.test`.
+        lens : str or Lens, optional
             Which probability is shown: "top_label", "class:3", "top:5" or another lens that leaves
             two classes; "classwise" draws a panel for each class. Default: class 1 of two classes,
             the top label of more.
-        class_names
-            Names of the classes, in the order of the columns, as in :func:`caltest.test`. Default None.
-        classes
+        class_names : sequence of str or int, optional
+            Names of the classes, in the order of the columns, as in :func:`caltest.test`.
+        classes : sequence of int or str, optional
             Columns or names of the classes to show with "classwise", at most 20. Default: all.
-        binning
+        binning : Binning, optional
             Bins of the binned curve. Default ``EqualMass(15)``, or ``EqualMass(10)`` for several
             models, with fewer bins (at least 5) if they would hold fewer than 20 rows each. Bins
             of equal mass are the default because, for a rare event, nearly all rows would share
             one bin of equal width.
-        curve
+        curve : {"binned", "corp"}, default "binned"
             "binned" (default): the observed rate in every bin against the mean prediction. "corp":
             the isotonic regression of the labels on the predictions, which needs no bins.
-        confidence
-            Of the bands. Default 0.95. With several panels the simultaneous band holds for all of
-            them together, at level (1 − confidence) / panels each.
-        weights
+        confidence : float, default 0.95
+            Of the bands. With several panels the simultaneous band holds for all of them together, at
+            level (1 − confidence) / panels each.
+        weights : array of shape (n,), optional
             How much each row counts, as in :func:`caltest.test`. Rates, means and bins of equal
             mass are weighted; bars at the foot count rows. Default None: all rows have equal weight.
-        sampling_rates
+        sampling_rates : dict of class to float, optional
             If rows were sampled by their label: for each class, the share of its rows that was
             kept, as in :func:`caltest.test`. Predictions are transformed to what they mean among
             the rows kept, and the axes say so. Default None: rows were not sampled by label.
-        n_resamples
-            Number of simulated label sets, for the p-value and for the bands of the isotonic
-            curve. The bands of the binned curve are computed without simulation unless rows have
-            weights. Default 999.
-        rng, n_jobs
+        n_resamples : int, default 999
+            Number of simulated label sets, for the p-value and for the bands of the isotonic curve. The
+            bands of the binned curve are computed without simulation unless rows have weights.
+        rng : int, SeedSequence or Generator, optional
             As in :func:`caltest.test`.
-        ax
+        n_jobs : int, optional
+            As in :func:`caltest.test`.
+        ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in, or a sequence of them for several panels. Default: a new figure.
 
         Returns
@@ -158,8 +161,7 @@ class ReliabilityDisplay(Display):
         -----
         Binned curve: the count of events in a bin is Poisson binomial, and bins are independent,
         so both bands are exact without simulation. Isotonic curve: the bands are order statistics
-        of simulated curves, and the hull of the least extreme ones
-        (:func:`caltest.plots.panel.curve_bands`).
+        of simulated curves, and the hull of the least extreme ones.
 
         References
         ----------
@@ -202,16 +204,16 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        model
+        model : fitted classifier, or dict of them
             Fitted, with ``predict_proba`` and, as in scikit-learn, ``classes_``: a pipeline, a search
             or a calibrated classifier too, and those of XGBoost and LightGBM. Several by name, as in
             ``{"before": model, "after": calibrated}``, where ``from_predictions`` takes several.
-        X
+        X : array of shape (n, d), or data frame
             The rows, as the model takes them.
-        y
-            Their labels, (n,): values of ``classes_``, to which they are matched. Of a model without
+        y : array of shape (n,)
+            Their labels: values of ``classes_``, to which they are matched. Of a model without
             ``classes_``, columns counted from 0.
-        **options
+        **options : any
             As in ``from_predictions``.
 
         Returns

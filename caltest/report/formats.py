@@ -70,15 +70,15 @@ def to_html(
 
     Parameters
     ----------
-    audit
+    audit : Audit, or another result
         What :func:`caltest.audit` found; or another result, such as that of :func:`caltest.compare`,
         whose page has its picture and its summary.
-    title
+    title : str, optional
         What the report is about, a model's name for instance. Default: "Calibration audit", or what
         kind of result it is.
-    command
+    command : str, optional
         The shell command that repeats the audit, shown beside the Python call. Default: none.
-    date
+    date : str, optional
         When the audit was made, as text. Default: none, so that the same audit gives the same bytes.
 
     Returns
@@ -134,7 +134,7 @@ def to_fragment(audit: Audit) -> str:
 
     Parameters
     ----------
-    audit
+    audit : Audit
         What :func:`caltest.audit` found.
 
     Returns
@@ -161,7 +161,9 @@ def to_markdown(
 
     Parameters
     ----------
-    audit, title, command, date
+    audit : Audit, or another result
+        As in :func:`to_html`.
+    title, command, date : str, optional
         As in :func:`to_html`.
 
     Returns
@@ -187,7 +189,7 @@ def to_json(audit: Audit) -> str:
 
     Parameters
     ----------
-    audit
+    audit : Audit
         What :func:`caltest.audit` found.
 
     Returns
@@ -214,9 +216,9 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
 
     Parameters
     ----------
-    audit
+    audit : Audit
         What :func:`caltest.audit` found.
-    fail_on
+    fail_on : {"material", "likely", "undecided", "found", "never"}, optional
         What fails, as in :meth:`caltest.Audit.fails`. Default None: as there.
 
     Returns
@@ -306,13 +308,13 @@ def save(
 
     Parameters
     ----------
-    audit
+    audit : Audit, or another result
         What :func:`caltest.audit` found; or another result, as a web page.
-    path
+    path : path
         File to write: ``.html`` or ``.htm``, ``.md`` or ``.markdown``, ``.json``, or ``.xml`` (JUnit).
         An old file is replaced when the new one is complete, and stays as it is if anything goes
         wrong.
-    title, command, date
+    title, command, date : str, optional
         As in :func:`to_html`; JSON and XML have none.
 
     Raises

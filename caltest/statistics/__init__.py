@@ -40,7 +40,7 @@ StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
 
 __all__ = [each.__name__ for each in _EVERY.values()]
 __all__ += ["AllRowsNeededError", "FunctionStatistic", "Learned", "SKCEOfNumbers", "Statistic"]
-__all__ += ["StatisticLike", "DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATISTICS", "find_statistic"]
+__all__ += ["StatisticLike", "DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATISTICS"]
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:

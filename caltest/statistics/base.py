@@ -93,7 +93,7 @@ class Statistic(ABC):
 
         Parameters
         ----------
-        predictions
+        predictions : Rows
             The probabilities ``probs``, (n, m), with the weights and clusters of the rows; no labels.
             Where they are a part of ``predictions.whole``, what is returned is in units of the whole.
 
@@ -232,7 +232,7 @@ class FunctionStatistic(Statistic, takes_weights=True):
 
     Attributes
     ----------
-    function
+    function : callable
         Takes predictions (n, m) and labels (n,), returns a number. One with a third argument that is
         called "weights", or has no default, is given the weights of the rows there, (n,), 1 on average.
     """

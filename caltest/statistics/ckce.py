@@ -199,15 +199,15 @@ class CKCE(Listed, row="ckce"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel or MatrixKernel, default ``LinearGaussian("median")``
         A kernel of :mod:`caltest.kernels` between predictions. Default ``LinearGaussian("median")``,
         the source's: universal, and with the identity in its space. Labels are compared by the
         Kronecker kernel 1[y = y']; for another one, with matrix A of its values for all pairs of
         classes, give ``MatrixKernel([(kernel, A)])``. (Labels beyond classes would need the mean
         embeddings of the predicted distributions instead of D.)
-    regularization
+    regularization : float or str, default "n^-1/4"
         λ: a positive number, or a rule of the effective number of rows. Default "n^-1/4", the source's.
-    method
+    method : {"auto", "exact", "nystrom", "fourier"}, default "auto"
         How the inverse is taken.
 
         * "auto" (default): "exact" up to 2000 rows, "nystrom" beyond or where ``features`` is given;
@@ -219,17 +219,17 @@ class CKCE(Listed, row="ckce"):
           of a distance, inner products, and sums of them. The order of the classes matters, if
           little. With ``features=100`` its error on real networks was 0.2% (10 classes) and 1.2%
           (100), that of "nystrom" 0.0003% and 0.3%.
-    features
+    features : int, optional
         Columns of the Cholesky factor, or Fourier frequencies (m + 2 ``features`` columns).
         Default None: 100 frequencies, as in the source; from m + 100 to m + 500 columns, only as
         many as the value needs to be accurate to about 0.1%. A note reports if the columns leave
         out much of the trace, compared with λ n.
-    groups
-        Group membership of every row, (n,), for calibration within groups (section 3.3): is
-        P(Y | g, group) = g? The kernel is then the product of ``kernel`` and one between groups:
-        equality for text, booleans and integers; for floats a Gaussian, its bandwidth the median
-        distance. Default None: none. Not with method "fourier".
-    seed
+    groups : array of shape (n,), optional
+        Group membership of every row, for calibration within groups (section 3.3): is P(Y | g, group) =
+        g? The kernel is then the product of ``kernel`` and one between groups: equality for text,
+        booleans and integers; for floats a Gaussian, its bandwidth the median distance. Default None:
+        none. Not with method "fourier".
+    seed : int, default 0
         Seed of the Fourier frequencies. Default 0: the same features every time.
 
     Raises
@@ -390,7 +390,7 @@ class JKCE(UnbiasedSKCE, row="jkce"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel or MatrixKernel, default ``LinearGaussian("median")``
         A kernel of :mod:`caltest.kernels`. Default ``LinearGaussian("median")``: s·t plus a Gaussian
         kernel. Published values have half the median as bandwidth.
 

@@ -103,7 +103,7 @@ class ECD(Listed, row="ecd"):
 
     Parameters
     ----------
-    clip
+    clip : float, optional
         Raise smaller probabilities to this value inside the logarithms. The ECD is then finite,
         and still 0 on average for a calibrated model. Default None, because clipping hides labels
         of predicted probability 0.
@@ -344,7 +344,7 @@ class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
 
     Parameters
     ----------
-    groups
+    groups : int, default 10
         Number of groups of equal numbers of rows. Default 10, the authors'; equal predictions stay
         together.
 

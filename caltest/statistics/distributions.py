@@ -353,7 +353,7 @@ class UCE(_BySpread, row="uce"):
 
     Parameters
     ----------
-    n_bins
+    n_bins : int, default 10
         Bins with as many rows each. Default 10, as in the source.
 
     References
@@ -377,8 +377,8 @@ class ENCE(_BySpread, row="ence"):
 
     Parameters
     ----------
-    n_bins
-        Bins with as many rows each. Default 10.
+    n_bins : int, default 10
+        Bins with as many rows each.
 
     References
     ----------
@@ -426,12 +426,12 @@ class SKCEOfNumbers(Listed, takes_weights=True):
 
     Parameters
     ----------
-    bandwidth
+    bandwidth : float, optional
         ν, in units of the outcome. Default None: the median of W₂ over pairs of predictions.
-    outcome_bandwidth
+    outcome_bandwidth : float, optional
         γ, in units of the outcome. Default None: the median of √((μ − μ′)² + σ² + σ′²), with means
         and variances of the predictions or pools.
-    approximation
+    approximation : {"auto", "nystrom"} or None, default "auto"
         None: k itself, O(n²). "nystrom": k by 128 features of its incomplete Cholesky factorisation,
         O(n); p-values stay exact. Default "auto": k itself up to 500 rows, else "nystrom".
 

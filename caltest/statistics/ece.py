@@ -71,10 +71,10 @@ class ECE(_Distance, row="ece"):
 
     Parameters
     ----------
-    binning
+    binning : Binning, optional
         A binning of :mod:`caltest.binning`. Default ``EqualWidth(15)`` for two classes (a lens makes
         two), ``Uniform(10)`` on the simplex otherwise: the literature's.
-    distance
+    distance : {"tv", "l1", "l2", "sqeuclidean"}, default "tv"
         "tv" (default; for two classes it is the usual |accuracy − confidence|), "l1", "l2" or
         "sqeuclidean".
 
@@ -100,7 +100,9 @@ class MCE(_Distance, row="mce"):
 
     Parameters
     ----------
-    binning, distance
+    binning : Binning, optional
+        As in :class:`ECE`.
+    distance : {"tv", "l1", "l2", "sqeuclidean"}, default "tv"
         As in :class:`ECE`.
 
     References
@@ -124,9 +126,9 @@ class ACE(ECE, row="ace"):
 
     Parameters
     ----------
-    binning
+    binning : Binning, default ``EqualMass(15)``
         Default ``EqualMass(15)``; equal scores stay together.
-    distance
+    distance : {"tv", "l1", "l2", "sqeuclidean"}, default "tv"
         As in :class:`ECE`.
 
     References
@@ -152,7 +154,7 @@ class SquaredECE(_Binned, row="ece_squared"):
 
     Parameters
     ----------
-    binning
+    binning : Binning, optional
         As in :class:`ECE`.
 
     References
@@ -181,7 +183,7 @@ class DebiasedECE(SquaredECE, row="ece_debiased"):
 
     Parameters
     ----------
-    binning
+    binning : Binning, optional
         As in :class:`ECE`.
 
     References
@@ -214,7 +216,7 @@ class ClasswiseECE(Listed, row="classwise_ece"):
 
     Parameters
     ----------
-    binning
+    binning : ScoreBinning, default ``EqualWidth(15)``
         Bins of each class's probability. Default ``EqualWidth(15)``, the literature's;
         ``EqualMass(15)`` for the adaptive error of Nixon et al.
 
@@ -271,7 +273,7 @@ class ECESweep(Listed, row="ece_sweep"):
 
     Parameters
     ----------
-    norm
+    norm : int, default 2
         q, 1 or 2. Default 2, the source's.
 
     Raises
@@ -322,7 +324,7 @@ class SmoothECE(Listed, row="smooth_ece"):
 
     Parameters
     ----------
-    grid
+    grid : int, default 1024
         Cells of the grid on [0, 1]. Default 1024: a row moves by at most 0.0005.
 
     References
@@ -374,8 +376,8 @@ class TCal(Listed, row="t_cal"):
 
     Parameters
     ----------
-    min_rows
-        Smallest number of rows per bin of the finest scale, except for ties. Default 10.
+    min_rows : int, default 10
+        Smallest number of rows per bin of the finest scale, except for ties.
 
     Raises
     ------
@@ -447,7 +449,7 @@ class Scan(_LargestSigned, row="scan"):
 
     Parameters
     ----------
-    side
+    side : {"over", "under", "both"}, default "both"
         Which errors to look for: "over" (predictions too high: the event is observed less often
         than predicted), "under" (too low) or "both" (default). With a ``tolerance``,
         :func:`caltest.test` sets it to the side that is tested.
@@ -489,9 +491,9 @@ class LargestBinError(_LargestSigned, row="max_bin"):
 
     Parameters
     ----------
-    side
+    side : {"over", "under", "both"}, default "both"
         As in :class:`Scan`.
-    binning
+    binning : Binning, default ``EqualMass(10)``
         A binning of :mod:`caltest.binning`. Default ``EqualMass(10)``: bins of equal weight.
 
     Raises

@@ -61,10 +61,10 @@ class FeatureScan(OfFeatures, row="feature_scan"):
 
     Parameters
     ----------
-    min_rows
+    min_rows : int, default 50
         The least number of rows of a slice. Default 50: in fewer only errors of some 20 points could
         be found.
-    side
+    side : {"over", "under", "both"}, default "both"
         Which errors count: "over" (predictions too high), "under", or "both" (default).
 
     Examples
@@ -127,16 +127,16 @@ class Learned(OfFeatures, takes_weights=True):
 
     Parameters
     ----------
-    model
+    model : regressor
         A regressor of scikit-learn, or any object with ``fit(X, y)`` and ``predict(X)``. X are ranks of
         numbers and indicators of categories, standardised, and the log odds of the prediction; y are
         residuals: the event (0 or 1) less its probability, for numbers the PIT less ½. It is copied
         before every fit. A ``random_state`` that is None is set to 0; a model that predicts other
         numbers when it is fitted to the same data again is refused. Weights of rows count in the mean,
         and not in the fit.
-    folds
+    folds : int, default 2
         How many times it is fitted to each draw, every time to all rows but one fold. Rows of one
-        cluster are in one fold. Default 2.
+        cluster are in one fold.
 
     Examples
     --------

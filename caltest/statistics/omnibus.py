@@ -171,14 +171,14 @@ class Omnibus(Listed, row="omnibus"):
 
     Parameters
     ----------
-    multiples
+    multiples : sequence of float, default (0.25, 1.0)
         For classes, like all options: of the bandwidth at which the kernel statistic is taken. Each
         is a part, and costs as much as "skce_uq". Default (0.25, 1): four times the median sees what
         the median sees (errors of whole classes) no better. 1/16 would see very local errors.
-    kernel
+    kernel : Exponential, default ``Exponential("median", "tv")``
         The exponential kernel whose bandwidth is multiplied. Default ``Exponential("median", "tv")``,
         see :class:`BiasedSKCE`.
-    approximation
+    approximation : {"auto", "nystrom", "fourier"} or None, default "auto"
         As in :class:`BiasedSKCE`, of the kernel statistics. Default "auto": kernels of low rank where
         rows are many, and moments from 1 024 of the rows.
 

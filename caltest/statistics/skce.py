@@ -140,11 +140,11 @@ class BiasedSKCE(_AllPairs, row="skce_b"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel or MatrixKernel, default ``Exponential("median", "tv")``
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, the paper's:
         exp(−TV/ν) is universal, and ν the median distance keeps it sensitive at the scale of the
         predictions.
-    approximation
+    approximation : {"auto", "nystrom", "fourier"}, optional
         Default None: the kernel itself, O(n² m). "nystrom": the kernel matrix by its pivoted incomplete
         Cholesky factorisation, for any kernel; the result says what share of its trace is left out.
         "fourier": by random Fourier features, for kernels of a distance, inner products and sums of
@@ -152,7 +152,7 @@ class BiasedSKCE(_AllPairs, row="skce_b"):
         kernel, which depends on the predictions only: p-values of the exact null stay exact. "auto":
         the kernel itself up to 1 500 rows (5 000 in clusters), and always where it takes one pass
         (exponential, two classes); else "nystrom".
-    rank
+    rank : int, default 256
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
         kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
 
@@ -176,10 +176,12 @@ class UnbiasedSKCE(_AllPairs, row="skce_uq"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel or MatrixKernel, default ``Exponential("median", "tv")``
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
-    approximation, rank
+    approximation : {"auto", "nystrom", "fourier"}, optional
+        As in :class:`BiasedSKCE`.
+    rank : int, default 256
         As in :class:`BiasedSKCE`.
 
     References
@@ -216,18 +218,18 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel or MatrixKernel, default ``Exponential("median", "tv")``
         A kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, see
         :class:`BiasedSKCE`.
-    pairing
+    pairing : {"random", "rows"}, default "random"
         "random" (default): the pairs are chosen by the seed and the predictions, whatever the order of
         the rows. Ties between rows of equal predictions, whose order may depend on the labels, are
         broken by the ``rng`` of the test: its p-value is exact over the choice of that. "rows":
         consecutive rows, as in the published numbers; an odd last row is not used. Its p-values are
         exact only if the order of the rows carries no information about the labels: in a file that is
         sorted by label, every model looks miscalibrated.
-    seed
-        Of the random pairing, a whole number from 0. Default 0.
+    seed : int, default 0
+        Of the random pairing, a whole number from 0.
 
     Raises
     ------
@@ -308,7 +310,7 @@ class MMCE(_SKCE, row="mmce"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel, default ``Exponential(0.4)``
         A real-valued kernel. Default exp(−|c − c'|/0.4), the source's.
 
     References
@@ -353,16 +355,15 @@ class UCME(Listed, row="ucme"):
 
     Parameters
     ----------
-    kernel
+    kernel : Kernel, default ``Exponential("median", "tv")``
         A real-valued kernel of :mod:`caltest.kernels`. Default ``Exponential("median", "tv")``, as of
         :class:`BiasedSKCE`.
-    locations
-        Number J of test locations, up to 10 000. Default 10. They are rows of the predictions, chosen
-        by the seed whatever the order of the rows; all of them where there are fewer. Or locations of
-        your own, probabilities of shape (J, m): where an error would matter. Choose them without the
-        labels.
-    seed
-        Seed of the choice of locations, a whole number from 0. Default 0.
+    locations : int or array of shape (J, m), default 10
+        Number J of test locations, up to 10 000. They are rows of the predictions, chosen by the seed
+        whatever the order of the rows; all of them where there are fewer. Or locations of your own,
+        probabilities of shape (J, m): where an error would matter. Choose them without the labels.
+    seed : int, default 0
+        Seed of the choice of locations, a whole number from 0.
 
     Raises
     ------

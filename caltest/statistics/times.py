@@ -78,9 +78,9 @@ class Events(_Events, row="events"):
 
     Parameters
     ----------
-    horizon
+    horizon : float, optional
         Look at events until this time. Default None: at all.
-    cause
+    cause : str, optional
         Of competing events, look at those of this cause. Default None: at all.
 
     References
@@ -107,9 +107,9 @@ class EventSlope(_Events, row="event_slope"):
 
     Parameters
     ----------
-    horizon
+    horizon : float, optional
         Look at events until this time. Default None: at all.
-    cause
+    cause : str, optional
         Of competing events, look at those of this cause. Default None: at all.
 
     Examples
@@ -418,7 +418,7 @@ class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
 
     Parameters
     ----------
-    horizon
+    horizon : float, optional
         The time. Default None: that of the predictions, where risk at one time is predicted.
 
     References
@@ -503,7 +503,7 @@ class ICI(_Smooth, row="ici"):
 
     Parameters
     ----------
-    horizon
+    horizon : float, optional
         The time. Default None: that of the predictions, where risk at one time is predicted.
 
     References

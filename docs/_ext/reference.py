@@ -1,14 +1,19 @@
-"""Pages of the API, written from the public names: one page a name, one a module, and an index.
+"""Pages of the API, written from the public names: an index, a page a module, and pages of names.
 
 Public are the names in ``caltest.__all__``, and those of its modules: what ``__all__`` lists, or else
 what the module, or package, itself defines without an underscore. Each is described once, where it is
-found first.
+found first: names of ``caltest`` and of the modules in ``ONE_A_PAGE`` on a page of their own, all
+others on the page of their module. Where an object draws, the picture that its examples make follows.
 """
 
 from __future__ import annotations
 
+import contextlib
+import doctest
 import importlib
 import inspect
+import io
+from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,25 +25,23 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.nodes import make_refnode
 
 import caltest
+from caltest.plots import Display
+from caltest.plots.canvas import ResultDisplay
+from caltest.results import Result
 
 DOCS = Path(__file__).resolve().parents[1]
 PAGES = DOCS / "generated" / "reference"
 _EXAMPLES = [path.read_text(encoding="utf-8") for path in sorted((DOCS / "examples").glob("*.py"))]
 
-#: Modules that those need who add a statistic, a null or a lens; `caltest` itself does not name them.
-FOR_ADDING = (
-    "laws",
-    "forms",
-    "forms.base",
-    "resampling",
-    "pvalues",
-    "tolerance",
-    "kernels.bandwidth",
-    "kernels.base",
-    "plots.canvas",
-    "plots.panel",
-    "pictures",
-)
+#: Modules that those need who add a statistic, a null or a law; `caltest` itself does not name them.
+FOR_ADDING = ("laws", "forms", "pvalues")
+
+#: Modules whose names have a page each.
+ONE_A_PAGE = ("predictive", "plots", "statistics")
+
+#: Classes whose examples make a picture, besides displays, and functions whose result draws one.
+DRAWN = ("Audit", "CalibrationResult", "Comparison", "MonitorState", "audit", "compare", "sbc", "test")
+DRAWN += ("miscalibration_bounds", "power", "sample_size")
 
 #: What answers are made of, by the module that defines it.
 PARTS = {
@@ -107,15 +110,10 @@ def members() -> dict[str, list[str]]:
 
 def texts() -> dict[str, str]:
     """Return the pages, by the names of their files."""
-    every = members()
-    found = {f"caltest.{name}": _of_name("caltest", name, [])
-             for names in groups().values() for name in names}  # fmt: skip
-    for module, names in every.items():
-        home = importlib.import_module(f"caltest.{module}")
-        beside = [getattr(home, each) for each in names]
-        found |= {
-            f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, beside) for each in names
-        }
+    found = {
+        f"caltest.{name}": _of_name("caltest", name) for names in groups().values() for name in names
+    }
+    for module, names in members().items():
         lines = [
             *_title(f"caltest.{module}"),
             f".. automodule:: caltest.{module}",
@@ -124,23 +122,32 @@ def texts() -> dict[str, str]:
         ]
         if module == "statistics":
             lines += statistics()
-        found[f"caltest.{module}"] = "\n".join([*lines, *_table(f"caltest.{module}", names)])
+        lines += _table(f"caltest.{module}", names, module in ONE_A_PAGE)
+        home = importlib.import_module(f"caltest.{module}")
+        beside = [getattr(home, each) for each in names]
+        if module in ONE_A_PAGE:
+            found |= {
+                f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, beside)
+                for each in names
+            }
+        else:
+            lines += [line for each in names for line in _entry(f"caltest.{module}", each, beside)]
+        found[f"caltest.{module}"] = "\n".join(lines)
+    lines = [*_title("Parts of results"), "What attributes of results hold.", ""]
     for module, names in PARTS.items():
-        found |= {f"caltest.{module}.{each}": _of_name(f"caltest.{module}", each, []) for each in names}
-    lines = [
-        *_title("API"),
-        "Every public name, one a page. Examples in them are run by the tests.",
-        "",
-    ]
+        lines += _table(f"caltest.{module}", list(names), paged=False)
+    for module, names in PARTS.items():
+        lines += [f".. currentmodule:: caltest.{module}", ""]
+        lines += [line for each in names for line in _entry(f"caltest.{module}", each, [])]
+    found["parts"] = "\n".join(lines)
+    lines = [*_title("API"), "Every public name. Examples are run by the tests.", ""]
     for title, names in groups().items():
         lines += [title, "-" * len(title), "", _GROUPS[title], "", *_table("caltest", names)]
-    lines += ["Parts of results", "-" * 16, ""]
-    for module, names in PARTS.items():
-        lines += _table(f"caltest.{module}", names)
-    listed = [name for name in modules() if name not in FOR_ADDING]
-    for title, names in (("Modules", listed), ("For those who add something", list(FOR_ADDING))):
+    listed = [*(f"caltest.{name}" for name in modules() if name not in FOR_ADDING), "parts"]
+    added = [f"caltest.{name}" for name in FOR_ADDING]
+    for title, pages in (("Modules", listed), ("For those who add something", added)):
         lines += [title, "-" * len(title), "", ".. toctree::", "   :maxdepth: 1", ""]
-        lines += [*(f"   caltest.{name}" for name in names), ""]
+        lines += [*(f"   {page}" for page in pages), ""]
     return found | {"index": "\n".join(lines)}
 
 
@@ -166,31 +173,75 @@ def statistics() -> list[str]:
     return lines
 
 
-def _table(module: str, names: list[str]) -> list[str]:
-    """Return a table of names with what each is for, and the pages for the sidebar."""
+def _table(module: str, names: list[str], paged: bool = True) -> list[str]:
+    """Return a table of names with what each is for, and the pages that they have, for the sidebar."""
     if not names:
         return []
     table = [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
     toctree = [".. toctree::", "   :hidden:", "", *(f"   {module}.{name}" for name in names), ""]
-    return [*table, *(f"   {name}" for name in names), "", *toctree]
+    return [*table, *(f"   {name}" for name in names), "", *(toctree if paged else [])]
 
 
-def _of_name(module: str, name: str, beside: list[Any]) -> str:
-    """Return the page of one name; what a base class beside it tells is left out."""
+def _of_name(module: str, name: str, beside: Sequence[Any] = ()) -> str:
+    """Return the page of one name."""
+    lines = [
+        *_title(f"{module}.{name}"),
+        f".. currentmodule:: {module}",
+        "",
+        *_entry(module, name, beside),
+    ]
+    if module == "caltest" and any(f"caltest.{name}" in text for text in _EXAMPLES):
+        lines += [".. rubric:: In the gallery", "", f".. minigallery:: caltest.{name}", ""]
+    return "\n".join(lines)
+
+
+def _entry(module: str, name: str, beside: Sequence[Any]) -> list[str]:
+    """Return the entry of one name; what a base class beside it tells is left out."""
     value = getattr(importlib.import_module(module), name)
-    lines = [*_title(f"{module}.{name}"), f".. currentmodule:: {module}", ""]
     if not inspect.isclass(value):
         kind, options = ("function", []) if callable(value) else ("data", ["   :no-value:"])
     else:
         bases = [base for base in value.__mro__[1:] if base in beside]
         again = {each for base in bases for each in vars(base) if not each.startswith("_")}
         kind, options = "class", ["   :members:"]
+        if issubclass(value, ResultDisplay):
+            options, again = [*options, "   :inherited-members: Display"], {"shows"}
         if again:
             options.append(f"   :exclude-members: {', '.join(sorted(again))}")
-    lines += [f".. auto{kind}:: {name}", *options, ""]
-    if module == "caltest" and any(f"caltest.{name}" in text for text in _EXAMPLES):
-        lines += [".. rubric:: In the gallery", "", f".. minigallery:: caltest.{name}", ""]
-    return "\n".join(lines)
+    return [f".. auto{kind}:: {name}", *options, ""]
+
+
+def picture_of(value: Any) -> Any:
+    """Return the figure that the examples of a docstring make: of a display, or of the last result."""
+    import matplotlib.pyplot as plt
+
+    scope: dict[str, Any] = {}
+    close, plt.close = plt.close, lambda *_: None
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            for example in doctest.DocTestParser().get_examples(inspect.getdoc(value) or ""):
+                exec(example.source, scope)
+    finally:
+        plt.close = close
+    made = [each for each in scope.values() if isinstance(each, Display | Result)]
+    shown = made[-1] if isinstance(made[-1], Display) else made[-1].plot()
+    return shown.figure_
+
+
+def draw(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Put the picture that its examples make below a docstring, if they make one."""
+    last = name.rpartition(".")[2]
+    if what in ("class", "function") and (
+        last in DRAWN or (last.endswith("Display") and last != "Display")
+    ):
+        import matplotlib.pyplot as plt
+
+        path = PAGES / "pictures" / f"{last}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        picture_of(obj).savefig(path, dpi=100)
+        plt.close("all")
+        lines += ["", f".. image:: /generated/reference/pictures/{last}.png"]
+        lines += [f"   :alt: What the example of {last} draws", ""]
 
 
 def write_pages(app: Sphinx) -> None:
@@ -237,5 +288,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Write before the pages are read."""
     app.connect("builder-inited", write_pages)
     app.connect("autodoc-process-docstring", escape_bars, priority=400)
+    app.connect("autodoc-process-docstring", draw, priority=600)
     app.connect("missing-reference", find_by_last_name)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
