@@ -6,7 +6,7 @@ from validation._command import Command, Study, of_commands, of_module
 
 _WIDMANN = of_module(
     "widmann",
-    "Widmann et al. 2019, Figures 1 and 2, J.2.3, J.2.4, beside published numbers",
+    "Widmann et al. 2019: do Figures 1 and 2, J.2.3 and J.2.4 come out?",
     "190 hours of one core, most of them for 1000 classes; 15 for what is published in numbers",
     "widmann_estimates.csv", "widmann_errors.csv", "widmann_figure1.png", "widmann_figure2.png",
     "widmann_j23.png", "widmann_j24.png",
@@ -15,37 +15,41 @@ _WIDMANN = of_module(
 )  # fmt: skip
 _NETWORKS = of_module(
     "widmann_networks",
-    "Widmann et al. 2019, J.3: four networks, estimates and p-values beside published",
+    "Widmann et al. 2019, J.3: do estimates and p-values of four networks come out?",
     "10 minutes",
     "widmann_networks.csv", "widmann_networks_rows.csv", "widmann_networks.png",
     reference=True,
 )  # fmt: skip
 _TIMING = of_module(
-    "timing", "Widmann et al. 2019, J.4: computational time", "1 minute", "timing.csv", "timing.png"
+    "timing",
+    "Widmann et al. 2019, J.4: how long do estimators take?",
+    "1 minute",
+    "timing.csv",
+    "timing.png",
 )
 _CKCE = of_module(
-    "ckce_figure1", "Moskvichev and Sejdinovic 2025, Figure 1", "1 minute",
+    "ckce_figure1", "Moskvichev and Sejdinovic 2025: does Figure 1 come out?", "1 minute",
     "ckce_figure1.csv", "ckce_figure1.png",
 )  # fmt: skip
 _CKCE_FIGURES = of_commands(
-    "Moskvichev and Sejdinovic 2025, Figures 2 and 4(a)", "20 minutes",
+    "Moskvichev and Sejdinovic 2025: do Figures 2 and 4(a) come out?", "20 minutes",
     Command("ckce_figures", "ranking", ("ckce_figure2.csv", "ckce_figure2.png"),
             "--trials 2 --sizes 50 100 200"),
     Command("ckce_figures", "shift", ("ckce_figure4a.csv", "ckce_figure4a.png"), "--trials 2"),
 )  # fmt: skip
 _CKCE_TABLE = of_commands(
-    "Moskvichev and Sejdinovic 2025, Table 1, DenseNet-40; features; time and memory", "20 minutes",
+    "Moskvichev and Sejdinovic 2025: does Table 1 come out, and in what time and memory?", "20 minutes",
     Command("ckce_table", "published", ("ckce.csv",), "--rows 300", reference=True),
     Command("ckce_table", "features", ("ckce_features.csv",), "--rows 300", reference=True),
     Command("ckce_table", "speed", ("speed_ckce.csv",), "--rows 300 --cases 0 4", reference=True),
 )  # fmt: skip
 _RISK = of_commands(
-    "Gruber and Bach 2024, Figure 1: risk of simulated models", "30 minutes",
+    "Gruber and Bach 2024: is the risk smallest at the truth, as in Figure 1?", "30 minutes",
     Command("estimation_risk", "simulation",
             ("estimation_risk_simulation.csv", "estimation_risk_simulation.png"), "--trials 2"),
 )  # fmt: skip
 _RISK_NETWORKS = of_commands(
-    "Gruber and Bach 2024, Tables 1 and 5, DenseNet-40; precision and cost", "1 hour",
+    "Gruber and Bach 2024: do Tables 1 and 5 come out?", "1 hour",
     Command("estimation", "networks", ("estimation_densenet40.csv", "estimation_cifar100.csv"),
             "--rows 500 --functions two_step", reference=True),
     Command("estimation_risk", "precision", ("estimation_risk_precision.csv",), "--rows 500",
@@ -55,109 +59,111 @@ _RISK_NETWORKS = of_commands(
 )  # fmt: skip
 _CLUSTERS = of_module(
     "clusters",
-    "size and power where rows of a cluster depend on each other; audits; copied rows",
+    "Do tests, audits and intervals hold if rows of a cluster are dependent? Are copies noticed?",
     "2 hours of one core",
     "clusters.csv", "clusters_summary.csv", "clusters_power.csv", "clusters_audits.csv",
     "clusters_intervals.csv", "copies.csv",
 )  # fmt: skip
 _RARE_CLUSTERS = of_module(
-    "rare_clusters", "size where few clusters carry all variance: rare events that rows share; audits",
+    "rare_clusters", "And if few clusters with rare events carry all variance?",
     "2 hours of one core",
     "rare_clusters.csv", "rare_clusters_summary.csv", "rare_clusters_audits.csv",
 )  # fmt: skip
 _WEIGHTS = of_module(
-    "weights", "size and intervals where rows count differently or were sampled by their label",
+    "weights", "And with weights, or rows sampled by their label?",
     "35 minutes of one core", "weights.csv", "weights_summary.csv", "weights_intervals.csv",
 )  # fmt: skip
 _NUMBERS = of_module(
-    "numbers", "predicted distributions of numbers: size of every statistic, power, published rates",
+    "numbers", "Do tests of predicted distributions keep their level, and find errors?",
     "1 hour of one core",
     "numbers.csv", "numbers_summary.csv", "numbers_power.csv", published=("numbers_published.csv",),
 )  # fmt: skip
 _GATES = of_module(
-    "gates", "what an audit's gate stops: six jobs, right and wrong models, two limits",
+    "gates", "Which models does an audit's gate stop?",
     "12 minutes of one core", "gates.csv",
 )  # fmt: skip
 _FEATURES = of_module(
     "features",
-    "audits by features: level, innocent slices, power, sizes of slices, real data, other packages",
+    "Does a search over features name innocent slices, and find the wrong ones?",
     "10 hours of one core, of which other packages 2",
     "features_level.csv", "features_planted.csv", "features_power.csv", "features_real.csv",
     elsewhere=("features_others.csv",),
 )  # fmt: skip
 _PROMISES = of_module(
-    "promises", "limits of one side, prediction sets, forecasts with what is missing: level and power",
+    "promises", "Do one-sided limits, prediction sets and forecasts with gaps keep their level?",
     "3 hours of one core",
     "promises_sides.csv", "promises_sets.csv", "promises_ragged.csv",
 )  # fmt: skip
 _POINTS = of_module(
-    "points", "point forecasts: size by what is known of outcomes, intervals, power, another package",
+    "points", "Do tests of point forecasts keep their level, by what is known of outcomes?",
     "4 hours of one core",
     "points_sizes.csv", "points_premises.csv", "points_intervals.csv", "points_lengths.csv",
     "points_power.csv",
     elsewhere=("points_others.csv",),
 )  # fmt: skip
 _MEMBERS = of_module(
-    "members", "members of ensembles: size, joint power, strata, other packages' tests",
+    "members", "Do tests of ensembles keep their level, and find joint errors?",
     "16 minutes of one core",
     "members.csv", "members_summary.csv", "members_joint.csv", "members_groups.csv",
     "members_others.csv",
 )  # fmt: skip
 _MONITOR = of_module(
-    "monitor", "monitoring: false alarms, run lengths, delays, published e-values, time and memory",
+    "monitor", "Are false alarms of monitors as rare as promised, and true ones soon?",
     "2 hours of one core",
     "monitor_levels.csv", "monitor_changes.csv", "monitor_delays.csv", "monitor_speed.csv",
     published=("monitor_published.csv",),
 )  # fmt: skip
 _SURVIVAL = of_module(
     "survival",
-    "times until an event, some censored: size, power, coverage, another package",
+    "Do tests and intervals hold if times are censored?",
     "3 hours of one core",
     "survival_size.csv", "survival_power.csv", "survival_coverage.csv",
     elsewhere=("survival_others.csv",),
 )  # fmt: skip
 _ECD = of_module(
-    "ecd", "Sumler et al. 2025, Figure 2 and Table I", "1 minute",
+    "ecd", "Sumler et al. 2025: do Figure 2 and Table I come out?", "1 minute",
     "ecd_table1.csv", "ecd_noise.csv", "ecd_figure2.png",
 )  # fmt: skip
 _VALIDITY = of_module(
-    "validity", "size of every (statistic, null) pair: heat maps with simultaneous limits",
+    "validity", "Are calibrated models rejected as rarely as promised, by every statistic and null?",
     "80 hours of one core, of which consistency resampling 70",
     "validity.csv", "validity_summary.csv", "validity_pooled.csv", "validity.png",
 )  # fmt: skip
 _POWER_CURVES = of_module(
-    "power_curves", "power of every statistic over rows; rows needed for 80 %", "6 hours of one core",
+    "power_curves", "How many rows does each statistic need for a power of 80%?", "6 hours of one core",
     "power_curves.csv", "power_rows_needed.csv", "power_curves.png",
 )  # fmt: skip
 _WILD = of_module(
-    "wild", "in the wild: public data and common models; does an audit's advice help on fresh rows?",
+    "wild", "Does an audit's advice help on fresh rows of public data?",
     "40 minutes", "wild.csv", "wild_summary.csv",
 )  # fmt: skip
-_PEERS = of_module("peers", "other packages' p-values beside ours", "2 minutes", "peers.csv")
+_PEERS = of_module(
+    "peers", "Do the limits that other packages use keep their level?", "2 minutes", "peers.csv"
+)
 _OTHERS = of_module(
-    "others", "other packages' tests, run as they are: level and power beside ours",
+    "others", "Do other packages' tests keep their level, and find what ours find?",
     "1 hour of one core; what is not installed is left out", "others.csv",
     "others_summary.csv",
 )  # fmt: skip
 _NULLS = of_commands(
-    "accuracy of the analytic null; consistency resampling", "2 hours",
+    "How accurate are the analytic null and consistency resampling?", "2 hours",
     Command("moments", "", ("moments.csv",), "--draws 200 --network-draws 50 --statistics ecd"),
     Command("consistency", "", ("consistency.csv",), "--repetitions 2 --resamples 19"),
     Command("moments_small", "", ("moments_small.csv", "moments_small_worst.csv"), "--designs 5"),
 )  # fmt: skip
 _ESTIMATION = of_commands(
-    "squared calibration errors of known truth", "1 hour",
+    "Are estimated squared errors right where the truth is known?", "1 hour",
     Command("estimation", "pvalues", ("estimation_pvalues.csv",),
             "--repetitions 2 --resamples 9"),
     Command("estimation", "truth", ("estimation_truth.csv",), "--repetitions 2 --sizes 200"),
 )  # fmt: skip
 _COMPARISON = of_commands(
-    "stability of the ranking of networks", "1 hour",
+    "How stable is a ranking of networks?", "1 hour",
     Command("comparison", "networks", ("comparison_networks.csv",),
             "--rows 500 --size 100 --resamples 5", "--resamples 1000", reference=True),
 )  # fmt: skip
 _OMNIBUS = of_commands(
-    "the omnibus against its parts; kernels of low rank", "5 hours",
+    "How much power does the combined test keep, and a kernel of low rank?", "5 hours",
     Command("omnibus", "", ("omnibus_power.csv", "omnibus_power.png"),
             "--sets 1 --vectors 2 --resamples 19"),
     Command("low_rank", "", ("low_rank_power.csv",), "--repetitions 1 --resamples 19"),
@@ -165,7 +171,7 @@ _OMNIBUS = of_commands(
             "--sets 100 --resamples 299"),
 )  # fmt: skip
 _BOUNDS = of_commands(
-    "tolerance tests and certificates: coverage, size and time", "7 hours",
+    "Do bounds and certificates hold, and tolerance tests keep their level?", "7 hours",
     Command("tolerance", "size", ("tolerance_size.csv",), "--repetitions 2 --resamples 19"),
     Command("tolerance", "coverage", ("tolerance_coverage.csv",), "--repetitions 1 --resamples 39"),
     Command("tolerance", "networks", ("tolerance_networks.csv",), "--rows 500 --resamples 39",
@@ -180,7 +186,7 @@ _BOUNDS = of_commands(
             "--rows 500", reference=True),
 )  # fmt: skip
 _AUDIT = of_commands(
-    "joint level and power of audits, their time and memory", "3 hours",
+    "Are joint levels, directions, intervals, verdicts and advice of audits right?", "3 hours",
     Command("audit", "size", ("audit_size.csv",), "--repetitions 2 --groups 4"),
     Command("audit", "size_default", ("audit_size_default.csv",), "--repetitions 1 --groups 4",
             "--repetitions 300 --groups 4 16"),
@@ -196,7 +202,7 @@ _AUDIT = of_commands(
     Command("advice", "", ("advice.csv",), "--repetitions 2 --models 3"),
 )  # fmt: skip
 _PLANNING = of_commands(
-    "sample sizes where the answer is known, the time they take; pilots", "40 minutes",
+    "Do planned sample sizes reach their power?", "40 minutes",
     Command("planning", "coverage", ("planning_coverage.csv",), "--repetitions 2"),
     Command("planning", "speed", ("planning_speed.csv",), "--statistics ecd --datasets 24"),
     Command("planning", "pilots", ("planning_pilots.csv",),
