@@ -113,7 +113,7 @@ def default(function, name):
          lambda: default(caltest.audit, "intersections") == 2),
         ("docs/ci.md", "The seed is 0 unless you give another.",
          lambda: default(caltest.assert_calibrated, "rng") == 0),
-        ("docs/tour.md", "labels were simulated 999 times",
+        ("docs/extend/house.md", "# 999 0.001",
          lambda: caltest.statistics.Statistic.usual_resamples == 999),
         ("docs/choosing.md", "`omnibus` (default of `test`)",
          lambda: caltest.test([0.2, 0.8], [0, 1], n_resamples=19, rng=0).name == "omnibus"),
@@ -170,11 +170,11 @@ def of_pairs(n, p):
         ("docs/theory/exact.md", "With 999 draws it is at least 0.001.", 1 / 1000, 0.001, 1e-12),
         ("docs/theory/kernel.md", "a quarter where 1.5 events are expected",
          of_pairs(150, 0.01), 0.25, 0.005),
-        ("docs/engine.md", "A tile takes 512 kB in double precision", 256 * 256 * 8 / 1024, 512, 0),
+        ("docs/extend/engine.md", "A tile takes 512 kB", 256 * 256 * 8 / 1024, 512, 0),
         ("docs/ensembles.md", "states 17/21 = 81%", 17 / 21, 0.81, 0.005),
         ("docs/scale.md", "about 30 times larger, the square root of a thousand", 1000**0.5, 30, 2),
         ("docs/scale.md", "p-values down to 0.005", 1 / 200, 0.005, 1e-12),
-        ("docs/scale.md", "256 features of 1 000 classes are 2 MB a draw", 8 * 256e3 / 1e6, 2, 0.1),
+        ("docs/extend/engine.md", "1 000 classes are 2 MB a draw", 8 * 256e3 / 1e6, 2, 0.1),
     ],
 )  # fmt: skip
 def test_sums_that_pages_work_out(where, words, value, told, within):

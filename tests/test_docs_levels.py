@@ -119,7 +119,7 @@ def of_a_model(rng, wrong):
     return pvalue_of(*binary(rng, wrong))
 
 
-@recipe("docs/start.md", "docs/tour.md")
+@recipe("docs/start.md")
 def confident_errors(rng, wrong):
     def share(probs, labels):
         return ((probs.max(axis=1) > 0.8) & (probs.argmax(axis=1) != labels)).mean()
@@ -177,12 +177,12 @@ def assert_calibrated(rng, wrong):
     return 1.0
 
 
-@recipe("docs/tour.md", "docs/recipes.md")
+@recipe("docs/recipes.md")
 def full_vector(rng, wrong):
     return pvalue_of(*several(rng, wrong))
 
 
-@recipe("docs/tour.md", sets=AUDITS)
+@recipe("docs/extend/statistic.md", sets=AUDITS)
 def own_statistic_of_every_group(rng, wrong):
     def share(probs, labels):
         return np.mean((probs[:, 1] > 0.6) & (labels != 1))
@@ -192,7 +192,7 @@ def own_statistic_of_every_group(rng, wrong):
     return audited(probs, label, groups=groups, lenses="canonical", statistics=["skce_uq", share])
 
 
-@recipe("docs/tour.md", "docs/sizes.md", "docs/examples/plot_5_bounds.py", power=0.8)
+@recipe("docs/sizes.md", "docs/examples/plot_5_bounds.py", power=0.8)
 def bounds(rng, wrong):
     """Some are too high, or too low, by more than 0: never of a calibrated model, in 95%."""
     probs, label = several(rng, wrong, 500, power=0.1)
@@ -725,8 +725,8 @@ def planned_within(rng, wrong):
 
 #: Pages with blocks that are of no data, or whose own blocks count levels.
 WITHOUT = {
+    "docs/extend/house.md": "counts one p-value anew",
     "docs/extend/null.md": "its own block counts rejections of calibrated models",
-    "docs/extend/statistic.md": "its own block counts rejections, with weights and without",
     "docs/others.md": "a command that repeats records of other packages",
     "docs/validation.md": "commands that repeat the records of levels and powers",
     "docs/examples/plot_7_power.py": "the plan of docs/planning.md",

@@ -76,7 +76,7 @@ def test_marks_on_pages_name_what_is_measured():
     assert [mark for _, kind, mark, *_ in marks if mark not in names[kind]] == []
 
 
-@pytest.mark.parametrize("name", ["choosing.md", "engine.md"])
+@pytest.mark.parametrize("name", ["choosing.md", "extend/engine.md"])
 def test_no_time_stands_beside_the_marks(name):
     from validation.benchmarks.pages import DOCS, MARK
 

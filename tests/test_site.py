@@ -44,7 +44,6 @@ START = "docs/start.md"
     [
         "README.md",
         START,
-        "docs/tour.md",
         "docs/compare.md",
         "docs/sizes.md",
         "docs/reports.md",
@@ -54,6 +53,7 @@ START = "docs/start.md"
         "docs/weights.md",
         "docs/sampling.md",
         "docs/order.md",
+        "docs/extend/house.md",
     ],
 )
 def test_pages_do_what_they_show(name, tmp_path, monkeypatch):

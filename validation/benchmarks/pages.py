@@ -41,7 +41,9 @@ def rewritten(text: str, results: Path) -> tuple[str, list[str]]:
 
 def pages(folder: Path = DOCS) -> list[Path]:
     """Return the pages that have marks."""
-    return [page for page in sorted(folder.glob("*.md")) if MARK.search(page.read_text("utf-8"))]
+    built = {"generated", "gallery", "_build"}
+    found = [page for page in sorted(folder.rglob("*.md")) if not built & set(page.parts)]
+    return [page for page in found if MARK.search(page.read_text("utf-8"))]
 
 
 def rewrite(results: Path, say: Callable[[str], None] = print) -> None:
