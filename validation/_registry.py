@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from validation._command import Command, Study, of_commands, of_module
 
+_RECORD = of_module(
+    "record", "the record in two figures: false alarms against level, power against rows, twelve kinds",
+    "1 hour of one core",
+    "record_level.csv", "record_power.csv", "record_level.png", "record_power.png",
+)  # fmt: skip
 _WIDMANN = of_module(
     "widmann",
     "Widmann et al. 2019: do Figures 1 and 2, J.2.3 and J.2.4 come out?",
@@ -210,6 +215,7 @@ _PLANNING = of_commands(
 )  # fmt: skip
 
 STUDIES: dict[str, Study] = {
+    "record": _RECORD,
     "widmann": _WIDMANN,
     "widmann_networks": _NETWORKS,
     "timing": _TIMING,
