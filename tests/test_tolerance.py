@@ -102,7 +102,7 @@ def test_the_size_by_simulation(truth):
 @pytest.mark.level
 @pytest.mark.parametrize(("off", "rate"), [(0.05, 0.022), (0.0, 0.004)])
 def test_two_sides_together_are_cautious(off, rate):
-    """As docs/theory/many.md says, of 400 rows."""
+    """As docs/theory/bounds.md says, of 400 rows."""
     rejected = 0
     for seed in range(600):
         rng = np.random.default_rng([2, seed])

@@ -316,14 +316,14 @@ def test_many_looks_are_as_the_page_says():
 
 def test_directions_intervals_and_named_groups_are_as_the_pages_say():
     rows = rows_of("verdicts_directions")
-    many = page("docs/theory/many.md")
-    said("no wrong direction was reported (at most 2.6% with 99% confidence)", many)
+    verdicts = page("docs/theory/verdicts.md")
+    said("no wrong direction was reported (at most 2.6% with 99% confidence)", verdicts)
     assert {row["of"] for row in rows} == {"200"}
     assert {float(row["wrong_direction"]) for row in rows} == {0.0}
     assert max(float(row["wrong_direction_high"]) for row in rows) == pytest.approx(0.026, abs=5e-4)
-    said("all intervals held at once in 100%, 99.5% and 98%", many)
+    said("all intervals held at once in 100%, 99.5% and 98%", verdicts)
     assert [float(row["all_intervals_hold"]) for row in rows] == [1.0, 0.995, 0.98]
-    said("the cell itself was named in 40 of 40 audits each", many)
+    said("the cell itself was named in 40 of 40 audits each", page("docs/theory/many.md"))
     for row in rows_of("verdicts_cells"):
         assert (row["of"], float(row["named"])) == ("40", 1.0)
 
@@ -568,8 +568,8 @@ def test_tolerances_are_as_the_pages_say():
         if row["resamples"] == "79":
             assert is_level(row, "above_found", of="of")
         assert float(row["bound_over"]) <= float(row["true_over"]) + 1e-3
-    many = page("docs/theory/many.md")
-    said("was above the truth in 0.002 to 0.028 of 20 000 data sets of each of nine designs", many)
+    bounds = page("docs/theory/bounds.md")
+    said("was above the truth in 0.002 to 0.028 of 20 000 data sets of each of nine designs", bounds)
     places = [row for row in rows_of("places") if row["level"] == "0.05"]
     rates = [float(row["rate"]) for row in places]
     assert len(places) == 9

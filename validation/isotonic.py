@@ -158,7 +158,7 @@ def certify(
 # lower bound of any interval that ends at or before t is a lower bound of p(t); upper bounds are the
 # mirror image. For any family of intervals that is chosen from the scores alone all of them hold at
 # once, if every bound fails with probability at most α / (2 · number of intervals):
-# docs/theory/many.md.
+# docs/theory/bounds.md.
 #
 # Dimitriadis et al. take all intervals of the N distinct scores. Here neighbouring scores are pooled
 # to G cells first, and intervals are those of whole cells: level α/(G² + G). That is rounding

@@ -41,7 +41,7 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
 
     If L(1), the lower bound of one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is above
     δ/n, it would fail where one row has all the probability: P(an event) can reach δ + δ²/2 or so. The
-    proof is in docs/theory/many.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
+    proof is in docs/theory/bounds.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
     """
 
     def lower(events: Array) -> Array:
@@ -462,8 +462,8 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
 
     With S the events of an interval and S^ε those of independent rows with the probabilities
     max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
-    "Places" in docs/theory/many.md has the proof. In intervals of many rows the Poisson binomial S^ε is
-    replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
+    "Places" in docs/theory/bounds.md has the proof. In intervals of many rows the Poisson binomial S^ε
+    is replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
     """
     bounds = scan.intervals.bounds
     allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))
