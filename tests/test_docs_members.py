@@ -1,7 +1,6 @@
 """What docs/ensembles.md and docs/posteriors.md show is what happens."""
 
 import re
-from pathlib import Path
 
 import pytest
 from pages import follow, page
@@ -18,8 +17,6 @@ PAGES = ["docs/ensembles.md", "docs/posteriors.md"]
 def test_the_page_runs(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     follow(name)
-    if name == PAGES[0]:
-        assert Path("ranks.png").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", PAGES)

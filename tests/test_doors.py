@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from pages import blocks, commands, page
-from support import command
+from pages import blocks, follow, page
 
 import caltest
 from caltest import InputError
@@ -65,22 +64,18 @@ def test_nothing_is_imported_that_is_absent():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["Forecast hubs", "Nixtla"])
-def test_tables(name, tmp_path, monkeypatch):
+def test_tables(tmp_path, monkeypatch):
+    """The commands of "Forecast hubs" and "Nixtla", on stored tables."""
     monkeypatch.chdir(tmp_path)
     for path in DOORS.glob("*.csv"):
         shutil.copy(path, path.name)
-    for block in blocks(section(name), "console"):
-        for arguments in commands(block):
-            found = command(*arguments, "--resamples", "199")
-            assert found.exit_code in (0, 1), found.output
-            assert found.stderr == ""
-    if name == "Nixtla":
-        (pvalue,) = shown("Nixtla", table=pd.read_csv("utilsforecast.csv"))
-        read = caltest.files.read("utilsforecast.csv", "y", columns={"quantiles": "ARIMA-*"})
-        assert read.rows.law.levels.tolist() == [0.05, 0.25, 0.75, 0.95]
-        assert caltest.test(read.rows, read.labels, rng=1).pvalue == pvalue < 0.05
-        assert "'ARIMA'" in str(read.rows.notes)
+    follow("docs/doors.md")
+    columns = ["ARIMA-lo-90", "ARIMA-lo-50", "ARIMA-hi-50", "ARIMA-hi-90"]
+    (pvalue,) = shown("Nixtla", table=pd.read_csv("utilsforecast.csv"), columns=columns)
+    read = caltest.files.read("utilsforecast.csv", "y", columns={"quantiles": "ARIMA-*"})
+    assert read.rows.law.levels.tolist() == [0.05, 0.25, 0.75, 0.95]
+    assert caltest.test(read.rows, read.labels, rng=1).pvalue == pvalue < 0.05
+    assert "'ARIMA'" in str(read.rows.notes)
 
 
 def test_levels_in_names():

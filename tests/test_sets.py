@@ -319,5 +319,6 @@ def test_limits_are_of_coverage_that_is_too_low() -> None:
     assert caltest.estimate(Sets(MEMBERS, LEVEL), LABELS, "citl") < 0.0
 
 
-def test_the_page_runs() -> None:
+def test_the_page_runs(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
     follow("docs/sets.md")
