@@ -25,9 +25,12 @@ from typing import Any
 
 import pandas as pd
 
+from caltest.nulls import NULLS
+from caltest.statistics import TABLE
 from validation._registry import STUDIES
 from validation._study import RESULTS, ROOT
 
+NAMES = {*TABLE, *NULLS, "one_calibration", "ksd_calibration"}
 VALUE = re.compile(
     r"(<!-- text -->[^\n]*?|\d{1,3}(?: \d{3})+%?|[^\s`|(*\[>=/–]+)<!-- = (\w+\.csv) \\?\| ([^\n]*?) -->"
 )
@@ -81,7 +84,10 @@ def command_of(name: str) -> str | None:
 
 
 def markdown(heads: Iterable[object], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table; columns of numbers are aligned on the right."""
+    """Return a table; columns of numbers are aligned on the right, names of columns in words."""
+    heads = [
+        str(head) if str(head).split("/")[0] in NAMES else str(head).replace("_", " ") for head in heads
+    ]
     texts = [[re.sub(r"([|*$`\[\]\\])", r"\\\1", cell(each)) for each in row] for row in (heads, *rows)]
     columns = zip(*texts[1:], strict=True) if len(texts) > 1 else [()] * len(texts[0])
     rules = ["---:" if _numbers(column) else "---" for column in columns]
