@@ -5,7 +5,7 @@ from __future__ import annotations
 from validation._command import Command, Study, of_commands, of_module
 
 _RECORD = of_module(
-    "record", "the record in two figures: false alarms against level, power against rows, twelve kinds",
+    "record", "In two figures: how often are right and wrong forecasts of twelve kinds rejected?",
     "1 hour of one core",
     "record_level.csv", "record_power.csv", "record_level.png", "record_power.png",
 )  # fmt: skip

@@ -128,7 +128,8 @@ def rewritten(text: str, page: Path) -> str:
         for name, study in STUDIES.items():
             at = [each for each in others if _shows(each, study.files)]
             where = ", ".join(link(each, each.stem) for each in at)
-            files = ", ".join(link(RESULTS / each) for each in sorted(study.files, key=_last))
+            there = [each for each in sorted(study.files, key=_last) if (RESULTS / each).exists()]
+            files = ", ".join(link(RESULTS / each) for each in there)
             command = f"`python -m validation {name}`"
             rows.append(f"| {study.title} | {where} | {files} | {command} | {study.full} |")
         return "<!-- studies -->\n\n" + "\n".join(rows) + "\n\n<!-- end -->"
