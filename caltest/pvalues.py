@@ -41,7 +41,7 @@ def exceeds(draws: Array, observed: Any, resolution: float = 0.0) -> NDArray[np.
 
 
 def count(draws: Array, observed: float, alternative: Alternative, resolution: float = 0.0) -> int:
-    """Count the draws at least as extreme as ``observed``; of two sides, the side with fewer.
+    """Count the draws at least as extreme as ``observed``; for two sides, the side with fewer.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def evidence(z: ArrayLike, skewness: ArrayLike, alternative: Alternative) -> Arr
     skewness : float or array
         Their skewness under H0, of a shape that goes with ``z``. More than 3 counts as 3.
     alternative : {"greater", "less", "two-sided"}
-        Which values are extreme. Of two sides, the smaller tail is doubled.
+        Which values are extreme. For "two-sided", the smaller tail is doubled.
 
     Returns
     -------
@@ -435,7 +435,7 @@ def step_down(observed: ArrayLike, draws: ArrayLike) -> NDArray[np.float64]:
     observed : array of shape (H,)
         Statistics, on one scale, large where they speak against their hypothesis.
     draws : array of shape (B, H)
-        The same statistics of B draws under which all hypotheses are true. Of blocks of draws
+        The same statistics of B draws under which all hypotheses are true. For blocks of draws,
         :class:`StepDown` counts one at a time.
 
     Returns

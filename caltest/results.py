@@ -172,7 +172,7 @@ class CalibrationResult(Result):
     statistic : float
         Value of the statistic.
     pvalue : float
-        In (0, 1]: the probability of a value at least as extreme if the model is calibrated.
+        The probability of a value at least as extreme if the model is calibrated; in (0, 1].
     name : str
         Registered name of the statistic.
     null : str
@@ -180,7 +180,7 @@ class CalibrationResult(Result):
     guarantee : {"exact", "bound", "asymptotic", "approximate"}
         How far the p-value can be trusted: "exact", "bound", "asymptotic" or "approximate".
     alternative : str
-        "greater", "less" or "two-sided"; of a test with a tolerance, "over", "under" or "two-sided".
+        "greater", "less" or "two-sided"; for a test with a tolerance, "over", "under" or "two-sided".
     n_samples : int
         Number of rows.
     n_classes : int or None
@@ -192,8 +192,8 @@ class CalibrationResult(Result):
     n_resamples : int or None
         Number of simulated label sets; None if the null does not simulate.
     exceedances : int or None
-        Number of them at least as extreme as observed; for two-sided tests, of the side with
-        fewer. None if the null does not simulate.
+        Number of them at least as extreme as observed; for two-sided tests, on the side with fewer.
+        None if the null does not simulate.
     pvalue_interval : tuple of two floats, or None
         95% Clopper–Pearson interval of the p-value that infinitely many resamples would give;
         Monte Carlo only.
@@ -224,7 +224,7 @@ class CalibrationResult(Result):
         For a combined statistic ("omnibus") with the exact null: each part's name, value, own
         p-value, and p-value adjusted for the number of parts. Otherwise empty.
     order : str
-        For a statistic of the order of rows: what was seen of it, as a sentence. Otherwise "".
+        For a statistic of the order of rows: what it found, as a sentence. Otherwise "".
 
     Examples
     --------

@@ -117,8 +117,8 @@ def audit(
         then says whether errors are larger, within the limit, or neither yet. By side:
         ``{"too_low": None, "too_high": 0.02}``, where None does not matter.
     materiality_ratio : float, optional
-        The same as a ratio of predicted to true rate, or its inverse: 1.25. Of both the wider one
-        counts, view by view.
+        The same as a ratio of predicted to true rate, or its inverse: 1.25. If both are given, the
+        wider one counts, view by view.
     event : str, optional
         Name of class 1 of two, or of the event whose time is predicted.
     time_unit : str, optional
@@ -543,10 +543,9 @@ def assert_calibrated(
         As in :func:`caltest.audit`, but 0 by default, so that the test gives the same answer on
         the same data.
     fail_on : {"material", "likely", "undecided", "found", "never"}, optional
-        What fails: "material" (an error is shown to be larger than the limit), "likely" (that, or it is
-        likely to be), "undecided" (these, or it is not shown to be within the limit), "found" (any
-        error), or "never". Default None: "likely" if ``materiality`` or ``materiality_ratio`` is given,
-        "found" if not.
+        What fails: "material" (an error proved to be beyond the limit), "likely" (that, or probably
+        beyond it), "undecided" (these, or not proved to be within it), "found" (any error), or "never".
+        Default None: "likely" if ``materiality`` or ``materiality_ratio`` is given, "found" if not.
     **options : any
         All other options of :func:`caltest.audit`: ``groups``, ``lenses``, ``statistics``,
         ``tolerance``, ….
@@ -554,13 +553,13 @@ def assert_calibrated(
     Returns
     -------
     Audit
-        If nothing of what ``fail_on`` names was found. Only ``fail_on="undecided"`` proves something
-        then: that average errors are within the limit.
+        The audit, if nothing that ``fail_on`` names was found. Only ``fail_on="undecided"`` then proves
+        something: that average errors are within the limit.
 
     Raises
     ------
     AssertionError
-        If it was. The message is the audit's summary, with the call that repeats it.
+        If something was found. The message is the audit's summary, with the call that repeats it.
     InputError
         A ValueError. If the input is wrong, or ``fail_on`` needs a limit, which says nothing about
         the model.

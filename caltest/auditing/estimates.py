@@ -67,7 +67,7 @@ class UsualNumbers:
     auc, accuracy : float or None
         Area under the ROC curve of two classes; accuracy of the top class of more. Else None.
     slope, intercept : float
-        Of the recalibration line; ``intercept`` is that with slope 1 (calibration in the large).
+        The recalibration line; ``intercept`` is the one with slope 1 (calibration in the large).
     ici, e50, e90 : float or None
         Mean, median and 90th percentile of the distance of the predictions from a loess curve of what
         was observed (Austin and Steyerberg 2019); None where rows have weights.
@@ -165,9 +165,9 @@ class InUnits:
         About where it lies, by order statistics, with the audit's confidence; None where rows have
         weights or come in clusters.
     spread : float or None
-        Of few members, which state no such interval: by what their distances from their mean would have
-        to be multiplied for these outcomes to lie as far from it on average (root mean square), once
-        the mean error is taken off. Else None.
+        For few members, which state no such interval: the factor by which their distances from their
+        mean would have to be multiplied for these outcomes to lie as far from it on average (root mean
+        square), once the mean error is taken off. Else None.
     """
 
     rows: int
@@ -264,7 +264,7 @@ class Remedy:
     Attributes
     ----------
     name : str
-        "order", "shift", "temperature", "temperature and shift", or "isotonic"; of point forecasts
+        "order", "shift", "temperature", "temperature and shift", or "isotonic"; for point forecasts
         "shift", "factor", "line" (both) or "isotonic".
     in_group : bool
         Whether it was fitted to the named group and changes that group only.
@@ -285,8 +285,8 @@ class Remedy:
     rows : int
         How many rows were tried.
     left : tuple
-        Of every view that is known to be wrong, or that it moves beyond the limit: its lens and group,
-        what is predicted then, and the mean error that stays, as estimated.
+        For every view that is known to be wrong, or that it moves beyond the limit: its lens and group,
+        what is predicted then, and an estimate of the mean error that is left.
     excess : float
         The largest of these that is beyond the limit; 0 without one.
     chosen : bool

@@ -121,7 +121,7 @@ class Scope:
 
     @cached_property
     def event(self) -> str | None:
-        """What the one probability is of, as a clause; None where there is more than one."""
+        """The event whose probability is viewed, as a clause; None with more than one probability."""
         if self.of_points:
             return f"the {self.label.replace(':', ' ')} of outcomes is as forecast"
         if self.first.n_classes != 2 and not self.censored:
@@ -225,7 +225,7 @@ class Look:
 
     @property
     def event(self) -> str | None:
-        """What the one probability is of, as a clause; None where there is more than one."""
+        """The event whose probability is viewed, as a clause; None with more than one probability."""
         return self.scope.event
 
     @property

@@ -88,13 +88,13 @@ class AuditPlan(Result):
     alpha : float
         The level of the audit.
     error : float
-        How wrong the mean of every view is taken to be, in the direction that is harder to settle.
+        Assumed error of the mean of every view, in the direction that is harder to settle.
     wanted : float
         The probability that was asked for; with ``n`` given, that of each view alone in ``views``.
     n_samples : int
-        Rows of the pilot.
+        Number of rows of the pilot.
     clustered : bool
-        Whether its rows are in clusters, all of whose rows are taken to share everything.
+        Whether its rows are in clusters; the rows of one are taken to share everything.
     skipped : tuple of Skipped
         What the audit would not look at, and why.
     warnings : tuple of str
@@ -177,14 +177,14 @@ def plan(
 ) -> AuditPlan:
     """Find how many rows an audit needs to show that all mean errors are within a limit.
 
-    A pilot's predictions and groups say what will be looked at; its labels are not needed.
+    The predictions and groups of a pilot show what the audit will look at; its labels are not needed.
 
     Parameters
     ----------
     probs : array of shape (n,) or (n, m), or data frame
-        Predicted probabilities of a pilot, as in :func:`caltest.test`; rows to come are taken to have
-        predictions and groups in the same shares. Give recalibrated ones, if the model is going to be
-        recalibrated. Labels of a :class:`caltest.data.Sample` are not looked at.
+        Predicted probabilities of a pilot, as in :func:`caltest.test`; future rows are assumed to have
+        predictions and groups in the same shares. If the model will be recalibrated, give the
+        recalibrated ones. Labels of a :class:`caltest.data.Sample` are not looked at.
     materiality : float, or dict by side, optional
         The limit, as in :func:`caltest.audit`. Give this one, the next, or both.
     materiality_ratio : float, optional
@@ -196,16 +196,16 @@ def plan(
     lenses : str, Lens, or sequence of them
         As in :func:`caltest.audit`, with the same default.
     min_rows : int, default 50
-        Fewest rows of a group for the audit to look at it, as in :func:`caltest.audit`: of the rows to
-        come, not of the pilot.
+        Smallest group that the audit looks at, as in :func:`caltest.audit`, in future rows, not in the
+        pilot.
     n : int, optional
         Number of rows of the audit. Default None: find how many have the ``power``. If it is given,
         the power is found instead.
     error : float, default 0
-        How wrong the mean of every view is in truth, in units of probability. Default 0: the model is
-        calibrated. No model quite is: plan with a quarter of the limit, too.
+        True error of the mean of every view, in units of probability. Default 0: the model is
+        calibrated. No model quite is, so plan with a quarter of the limit too.
     power : float, default 0.8
-        Wanted probability that all views are shown to be within the limit.
+        Wanted probability that all views are proved to be within the limit.
     alpha : float, default 0.05
         Level of the audit.
     weights : array of shape (n,), optional
@@ -228,10 +228,10 @@ def plan(
 
     Notes
     -----
-    Every view is shown to be within by its own exact limits at level ``alpha``, without a correction
-    (an intersection–union test; Berger 1982). The power is that all are, by the product of the views'
-    probabilities: views that share rows help each other, so that it is that or a little more. There is
-    no simulation.
+    Every view is proved to be within the limit by its own exact interval at level ``alpha``, without a
+    correction (an intersection–union test; Berger 1982). The power is the product of the views'
+    probabilities; views that share rows help each other, so it may be a little more. Nothing is
+    simulated.
 
     Examples
     --------

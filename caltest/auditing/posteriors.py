@@ -167,7 +167,7 @@ def sbc(
         as many numbers; or what it would return of both, a pair of (N,) and (L, N), such as the log
         likelihood of each simulation's data, which finds errors that parameters alone do not.
     names : sequence of str, optional
-        Of the D parameters. Default None: those of columns, else "0", "1", ….
+        Names of the D parameters. Default None: those of the columns, else "0", "1", ….
     **options : any
         Of :func:`caltest.audit`: ``groups``, ``materiality``, ``alpha``, ``n_resamples``, ``rng``, ….
 

@@ -68,8 +68,8 @@ class Audit(Result):
     skipped : tuple of Skipped
         What was not checked, and why.
     unseen : dict of str to int
-        Of group columns most of whose rows are in groups with too few rows to be checked: how many
-        rows are, by column.
+        By group column: how many rows are in groups with too few rows to be checked, where these are
+        most of its rows.
     tolerance : float or None
         The error that is allowed, in units of probability; None if not given.
     rounding : float or None
@@ -85,8 +85,8 @@ class Audit(Result):
     classes : tuple of str
         Names of the classes.
     event, time_unit : str or None
-        What class 1 of two classes is called, or the event whose time was predicted; None for more
-        classes. And the unit of such times; None if not given.
+        Name of class 1 of two classes, or of the event whose time was predicted, and the unit of such
+        times; None if there is none.
     about : str
         What was predicted: "probabilities of classes", "quantile forecasts", "posterior draws", ….
     functional : str or None
@@ -97,7 +97,7 @@ class Audit(Result):
     unit : str
         What a unit of the outcome of point forecasts is called; "" if not named.
     ends : tuple of two bools
-        Whether the smallest, and the largest number that outcomes of point forecasts can be are given.
+        For point forecasts, whether the smallest and the largest possible outcome are given.
     lenses, groups : tuple of str
         Labels of the lenses and names of the group columns asked for.
     n_resamples, seed : int
@@ -133,15 +133,16 @@ class Audit(Result):
         Where an error was found: what the usual recalibrations would gain, by cross-fitting inside
         these rows (:class:`caltest.auditing.estimates.Remedy`). Estimates, which prove nothing.
     usual : UsualNumbers or None
-        The usual numbers of all rows (:class:`caltest.auditing.estimates.UsualNumbers`): they describe.
+        The usual numbers of all rows, which only describe
+        (:class:`caltest.auditing.estimates.UsualNumbers`).
     posterior : tuple
         For :func:`caltest.sbc`: how wrong every parameter is, and two together
         (``caltest.auditing.posteriors.PosteriorSize``).
     units : InUnits or None
-        Of predicted distributions of numbers: errors in units of the outcome, of the rows that the
+        For predicted distributions of numbers: errors in units of the outcome, for the rows that the
         headline is about (:class:`caltest.auditing.estimates.InUnits`). Estimates. Else None.
     times : Curves or None
-        Of censored times: predicted and observed curves of all rows
+        For censored times: predicted and observed curves of all rows
         (:class:`caltest.auditing.views.Curves`), which describe. Else None.
     features : tuple of str
         Names of the columns that were searched for slices of rows that are wrong; none without
@@ -149,10 +150,11 @@ class Audit(Result):
     n_slices : int
         Number of slices; 0 without ``features``.
     slices : tuple of Slice
-        Those that were found, which nobody had named, those that are shown first
-        (:class:`caltest.auditing.views.Slice`). What a search found is not among the views.
+        Groups that nobody had named and that the search found to be wrong, those that are shown first
+        (:class:`caltest.auditing.views.Slice`). They are not among the views.
     by_feature : tuple of ByFeature
-        Predicted and observed along the features that lead (:class:`caltest.auditing.views.ByFeature`).
+        Predicted and observed along the most telling features
+        (:class:`caltest.auditing.views.ByFeature`).
     described : tuple of View
         For sets: coverage in groups for which it is not claimed, with intervals that are correct
         together. They enter neither the p-value nor the verdict.
@@ -163,8 +165,8 @@ class Audit(Result):
         rows that was not used to learn where (confidence 1 − alpha, alone); 0 proves nothing. None
         without features, or where no bound was sought.
     sides : tuple of str
-        Which errors are looked for: "under" (predicted too low) and "over". Where a limit or a claim is
-        of one side, intervals have no end for the other, and all of alpha is for that one.
+        Which errors are looked for: "under" (predicted too low) and "over". If a limit or a claim has
+        one side, intervals have no end on the other, and all of alpha goes to that side.
     guaranteed : bool
         Whether only exact bounds were used: see :func:`caltest.audit`.
     sampled : bool
@@ -173,25 +175,24 @@ class Audit(Result):
 
     Notes
     -----
-    *Intervals.* Errors are predicted minus observed, so a negative error means too low. Those of
-    all views and all their parts form one family, which is determined by predictions and groups
-    before any label is used. The V views share four fifths of alpha and the parts one fifth, half
-    of each on either side. Each interval is Clopper and Pearson's for the observed rate, valid
-    whatever the true probabilities of the rows (Hoeffding 1956). Where rows have weights, were
-    sampled by their label or come in clusters, it is Chernoff's for the worst true probabilities,
-    exact as well, and longer: by a third for a single view, by a seventh at the small levels of
-    many, if weights are nearly equal. In clusters, rows may depend on each other in any way; only a
-    view with a level of at least 1% a side that at least 20 clusters carry has an interval of t,
-    which is approximate (``View.exact``). Because all are correct together, you may freely choose
-    which to show.
+    *Intervals.* Errors are predicted minus observed, so a negative error means too low. Those of all
+    views and all their parts form one family, which is determined by predictions and groups before any
+    label is used. The V views share four fifths of alpha and the parts one fifth, half of each on
+    either side. Each interval is Clopper and Pearson's for the observed rate, valid whatever the true
+    probabilities of the rows (Hoeffding 1956). Where rows have weights, were sampled by their label or
+    come in clusters, it is Chernoff's for the worst true probabilities, exact as well, and longer: by a
+    third for a single view, by a seventh at the small levels of many, if weights are nearly equal. In
+    clusters, rows may depend on each other in any way; only a view with a level of at least 1% per
+    side, carried by at least 20 clusters, has a t interval, which is approximate (``View.exact``).
+    Because all are correct together, you may freely choose which to show.
 
     *Within a limit.* To show that *every* mean is within the limit takes no correction: each view, and
-    what each group leaves, has to pass its own two one-sided tests at level alpha. If one of them is
-    beyond in truth, the claim has to pass the test of that one, with a probability of alpha at most
-    (intersection–union test; Berger 1982). It holds wherever intervals are exact. Where they are of t,
-    it supposes that no effect is confined to a share of the clusters below ``could_miss``: what
-    occurred in no cluster cannot be seen. Parts are not in it:
-    a fifth of the predictions may be further off than the mean of all.
+    all other rows of each larger group, must pass its own two one-sided tests at level alpha. If one of
+    them is truly beyond the limit, its own test passes with probability at most alpha
+    (intersection–union test; Berger 1982). This holds wherever intervals are exact. For t intervals it
+    supposes that no effect is confined to a share of the clusters below ``could_miss``: what occurred
+    in no cluster cannot be seen. The claim is not about parts: a fifth of the predictions may be
+    further off than the mean of all.
 
     Examples
     --------

@@ -225,8 +225,7 @@ class Part(Sized):
     Attributes
     ----------
     of, place : int
-        How many parts the view was cut into (10, 5 or 2), and which this is, from 0, the lowest
-        predictions.
+        The number of parts of the view (10, 5 or 2), and which this is: 0 has the lowest predictions.
     rows : int
         Number of rows.
     predicted : float
@@ -393,8 +392,8 @@ class Count:
         Number expected, given how long rows were followed; None where risk is predicted at one time
         only.
     low, high : float or None
-        Limits of their ratio, observed over expected: about right, and simultaneous, as those of
-        errors. None where nothing is expected, and of errors of a side that does not matter.
+        Limits of their ratio, observed over expected: about right, and simultaneous with those of
+        errors. None where nothing is expected, and on a side that does not matter.
     """
 
     observed: float
@@ -422,14 +421,15 @@ class Curves:
     predicted : tuple of float
         Mean predicted chance of the event until then.
     observed : tuple of floats, with None
-        Kaplan and Meier's within strata of similar predicted risk, averaged; None where no row is left.
+        Kaplan and Meier's estimate within strata of similar predicted risk, averaged; None where no row
+        is left.
     kaplan_meier : tuple of floats, with None
-        The same of all rows at once: biased where predictors say who is censored.
+        The same estimate for all rows at once: biased if predictors tell who is censored.
     events, expected : tuple of float
-        How many events were seen until then, and how many were expected of what was seen.
+        Number of events observed until then, and number expected given how long rows were followed.
     cause : str or None
-        Of competing events the one that is meant, whose check is the strongest; then what was observed
-        are Aalen and Johansen's estimates. Else None.
+        With competing events, the one that is meant: the one with the strongest check. The observed
+        curve is then Aalen and Johansen's estimate. Else None.
     """
 
     censored: float
@@ -496,7 +496,8 @@ class View(SizedRows):
     lens : str
         "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
     event : str or None
-        What the one probability is of, as a clause; None where there is more than one.
+        The event whose probability is viewed, as a clause; None where there is more than one
+        probability.
     group : Group or None
         Which rows; None for all.
     rows : int
@@ -507,8 +508,8 @@ class View(SizedRows):
         Interval of the error, predicted less the mean true probability: simultaneous with those of all
         views and parts of the audit, with its confidence. None without an event.
     own_low, own_high : float or None
-        Its own interval of the mean error, at confidence 1 − 2 alpha: the one that decides whether the
-        error is shown to be within a limit. None without an event.
+        Its own interval of the mean error, at confidence 1 − 2 alpha: it decides whether the error is
+        within a limit. None without an event.
     direction : {"over", "under"} or None
         Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
         if below; None where it contains 0.
@@ -520,9 +521,9 @@ class View(SizedRows):
         together, with the audit's confidence. 0 (nothing is proved) where no check of the view found
         an error, so that bounds and checks agree. None where no bound was sought.
     adjusted_pvalue : float
-        The smallest of its checks.
+        The smallest adjusted p-value of its checks.
     class_index : int or None
-        The column that the event is about; None where it is no one class's.
+        The column of the class that the event is about; None if it is about no single class.
     parts : tuple of Part
         Tenths and halves of all rows, fifths of a group; empty without an event.
     binned_error : tuple of three floats, or None
@@ -539,30 +540,30 @@ class View(SizedRows):
     isotonic : Isotonic or None
         Isotonic curve; None where none is drawn.
     exact : bool
-        Whether both intervals hold for any number of rows; else one of them is of t, which many
-        clusters make right. Those of parts always do.
+        Whether both intervals hold for any number of rows; if not, one of them is a t interval, right
+        for many clusters. Intervals of parts always hold.
     could_miss : float or None
-        Where one of them is of t: an effect that concerns this share of clusters, ln(1/alpha) / G,
-        occurs in none of them with probability alpha, and would go unseen. G is the effective number
-        of clusters, were all rows of a cluster to share their outcomes. Else None.
+        If one of them is a t interval: an effect that concerns this share of clusters, ln(1/alpha) / G,
+        occurs in none of them with probability alpha, and would go unseen. G is the effective number of
+        clusters if all rows of a cluster share their outcomes. Else None.
     inside : bool or None
-        Whether its own two one-sided tests at level alpha show the mean error to be within the limit;
-        None without a limit or an event.
+        Whether its own two one-sided tests at level alpha find the mean error within the limit; None
+        without a limit or an event.
     rows_needed : int or None
-        Where that is not shown: how many rows of its own would show it with a probability of 80%, were
-        the view calibrated. None where none would do.
+        If ``inside`` is False: how many rows of its own would make it True with a probability of 80%, if
+        the view is calibrated. None if no number would.
     clusters_needed : int or None
-        How many clusters like these have so many rows; None without clusters.
+        How many clusters like these hold that many rows; None without clusters.
     events : Count or None
-        Of censored times, events observed and expected. Else None.
+        For censored times, events observed and expected; else None.
     impossible : int or None
         In how many of its rows the observed label had probability 0; None where the audit has none.
     horizon : Horizon or None
-        Of a risk of times until an event: its ``time``, ``unit`` and ``event``. Else None.
+        For a risk of times until an event: its ``time``, ``unit`` and ``event``; else None.
     unfollowed : float
-        Of censored times: the share of its rows like which none was followed until the horizon.
-        ``observed`` supposes of these that hazards went on as until then, or as predicted where a risk
-        at one time is; limits do not.
+        For censored times: the share of its rows for which no similar row was followed until the
+        horizon. ``observed`` supposes that their hazards went on as before, or as predicted where the
+        risk at one time is predicted; limits suppose neither.
     """
 
     lens: str
@@ -622,9 +623,10 @@ class Slice(View):
     rows_needed : int or None
         As in :class:`View`.
     adjusted_pvalue : float
-        Of its mean error, adjusted with all checks of the audit and all slices that were searched.
+        P-value of its mean error, adjusted with all checks of the audit and all slices that were
+        searched.
     shown : bool
-        Whether it is among the few that are shown: the others overlap these, and tell little more.
+        Whether it is among the few that are shown; the others overlap these and tell little more.
     """
 
     shown: bool = True
@@ -642,7 +644,7 @@ class Rest(SizedRows):
     Attributes
     ----------
     lens : str
-        Of the views of the group and of its parent.
+        The lens of the views of the group and of its parent.
     group : Group
         The group.
     parent : Group or None
@@ -652,7 +654,7 @@ class Rest(SizedRows):
     predicted, observed, low, high : float
         As in :class:`View`.
     adjusted_pvalue : float
-        Of its mean error ("citl"), adjusted with all checks of the audit.
+        P-value of its mean error ("citl"), adjusted with all checks of the audit.
     found : bool
         Whether that is at most alpha.
     exact, inside : bool
@@ -685,7 +687,7 @@ class Sensitivity:
         Place of the view among the audit's views: its event, on its rows.
     error : float or None
         The smallest error, in units of probability, that the check of its mean would have found with
-        probability ``power`` whichever its direction; None where none would have been.
+        probability ``power`` in either direction; None if there is none.
     power : float
         80%.
     """
@@ -706,7 +708,7 @@ class Check:
     statistic, measures : str
         Registered name, and what it measures.
     value : float
-        Of the observed labels.
+        The statistic for the observed labels.
     expected : tuple of two floats, or None
         Where 95% of the draws lie; None with a tolerance.
     pvalue : float
@@ -718,7 +720,7 @@ class Check:
     found : bool
         Whether ``adjusted`` is at most alpha.
     order : str
-        What a statistic of the order of rows found, as a sentence; "" of other ones.
+        What a statistic of the order of rows found, as a sentence; "" for other statistics.
     """
 
     view: View
@@ -742,12 +744,12 @@ class Skipped:
     what : str
         A group, a class, or how many of them, as text.
     rows : int or None
-        Number of rows, where that is the reason.
+        Number of rows, if that is the reason.
     reason : str
         As a clause.
     inside : bool or None
-        Of views that a limit is about: whether the limits of each of them alone, which take no check,
-        show its mean error to be within it. None without a limit, or where there is no such view.
+        For views that a limit is about: whether the interval of each alone, which needs no check, shows
+        its mean error to be within the limit. None without a limit, or where there is no such view.
     most : float or None
         How large the mean error of one of these is at most, by these limits; None where not known.
     """

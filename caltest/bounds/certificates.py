@@ -61,7 +61,7 @@ class Certificate(Result):
     proved : float
         A lower bound on the largest distance; 0 if no error is proved.
     confidence : float
-        Of all statements together.
+        Confidence that all statements hold together.
     miscalibrated : tuple of Proved
         Ranges proved to be miscalibrated, from low scores to high ones.
     starts, ends : array of shape (K,)
@@ -176,7 +176,7 @@ def certificate(
     binning : Binning, optional
         An object of :mod:`caltest.binning` to use instead of ``n_bins``.
     confidence : float, default 0.95
-        Of all bounds together, 0.5 or more.
+        Confidence that all bounds are correct together, 0.5 or more.
 
     Returns
     -------

@@ -270,7 +270,7 @@ def miscalibration_bounds(
     class_names : sequence of str or int, optional
         Names of the classes, in the order of the columns, as in :func:`caltest.test`.
     confidence : float, default 0.95
-        Of all bounds together.
+        Confidence that all bounds are correct together.
     n_resamples : int, optional
         Number of simulated label sets. Default None: 499, or more if there are many bounds: five
         times as many as the level of one bound needs, but beyond 9999 only as many as it needs. If

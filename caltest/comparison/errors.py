@@ -131,12 +131,13 @@ class ModelDifference:
     group : Group or None
         Which rows; None for all.
     absolute : tuple of three floats
-        Of mean absolute errors: lower end, estimate and upper end of a paired interval.
+        Difference of mean absolute errors: lower end, estimate and upper end of a paired interval.
     mean : tuple of three floats
-        Of mean errors, with their signs. Where both models predict the same event, it is the difference
-        of mean predictions, which is known: the observed rate cancels, and both ends are the estimate.
+        Difference of mean errors, with their signs. Where both models predict the same event, it is the
+        difference of mean predictions, which is known: the observed rate cancels, and both ends are the
+        estimate.
     log_loss, brier, crps, squared : tuple of three floats, or None
-        Of mean losses, with paired intervals; None where they have none.
+        Differences of mean losses, with paired intervals; None where there are none.
     """
 
     model: str

@@ -40,7 +40,7 @@ _GROUP = "give a group of errors, such as errors[-1].group"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result):
-    """How far off models are, in points, which differ, and the value of a statistic for each.
+    """How far off models are, in percentage points, which of them differ, and a statistic for each.
 
     Point forecasts are compared by the loss that is consistent for what they state (Gneiting 2011);
     mean errors stand beside it, in units of the outcome.
@@ -49,17 +49,17 @@ class Comparison(Result):
     ----------
     errors : tuple of ModelError
         How far off each model is, on all rows and then in every group: :class:`.ModelError`;
-        ``pandas.DataFrame(found.errors)`` is a table of them. All
-        intervals of mean and absolute errors are exact and correct together, with this confidence.
-        With weights or clusters they are those of an audit, of absolute errors much wider.
+        ``pandas.DataFrame(found.errors)`` is a table of them. All intervals of mean and absolute errors
+        are exact and correct together, with this confidence. With weights or clusters they are those of
+        an audit; intervals of absolute errors are then much wider.
     gaps : tuple of ModelDifference
-        How much further off each model is than each one after it: :class:`.ModelDifference`. Intervals
-        are about right, those of one kind together: of t, over rows or clusters; those of absolute
+        How much further off each model is than each one after it: :class:`.ModelDifference`. They are t
+        intervals over rows or clusters, about right, those of one kind together; those of absolute
         errors are wider by what chance may add to such errors.
     probability, event : str
-        Which probability ``errors`` are of: label of the lens ("canonical" for class 1 of two classes),
-        and what was predicted, as a clause. It is that of ``lens`` if that shows one, of two classes
-        class 1, and of more that of the top class.
+        Which probability ``errors`` are about: label of the lens ("canonical" for class 1 of two
+        classes), and what was predicted, as a clause. It is that of ``lens`` if that shows one; else
+        class 1 for two classes, and the top class for more.
     names : tuple of str
         The K models, as given.
     values : array of shape (K,)
@@ -69,7 +69,7 @@ class Comparison(Result):
     measures : str
         What it measures, in words.
     confidence : float
-        Of all intervals.
+        Confidence of all intervals.
     n_samples : int
         As in :class:`caltest.CalibrationResult`.
     lens : str or None
@@ -81,7 +81,7 @@ class Comparison(Result):
     n_clusters : int or None
         Number of clusters; None where rows are independent.
     functional : str or None
-        Of point forecasts what they state, such as "mean" or "quantile:0.9"; else None.
+        For point forecasts, what they state, such as "mean" or "quantile:0.9"; else None.
     sampling_rates : dict of class to float, or None
         By class, the share of its rows that was kept, if rows were sampled by their label; errors
         are then those among the rows kept. Else None.
@@ -324,7 +324,7 @@ def compare(
     sampling_rates: Mapping[Any, float] | None = None,
     logits: bool = False,
 ) -> Comparison:
-    """Say how far off models are, in points, and which differ.
+    """Compare models: how far off each is, in percentage points, and which of them differ.
 
     Parameters
     ----------
@@ -339,19 +339,19 @@ def compare(
         As in :func:`caltest.test`: its value for each model stands beside the errors; "ckce" was made
         for comparisons. Default None: no statistic.
     lens : str or Lens, optional
-        As in :func:`caltest.test`. Default: the statistic's own. Errors in points are those of its
-        probability if it shows a single one; else of class 1 of two classes, or of the top class; for
-        numbers, those of how often outcomes lie in the central 80% interval; for times, those of the
-        risk until a horizon, "until:365", by default the later one of :func:`caltest.audit`.
+        As in :func:`caltest.test`. Default: the statistic's own. Errors in points are about its
+        probability if it shows a single one; else about class 1 of two classes, or the top class. For
+        numbers they are about how often outcomes lie in the central 80% interval; for times, about the
+        risk until a horizon such as "until:365", by default the later one of :func:`caltest.audit`.
     groups : data frame, dict of columns, or one column, optional
         Columns that group the rows, as :func:`caltest.audit` takes them: errors in points are
         also found in every group of 50 rows or more. Default None: no groups.
     intersections : int, default 2
-        How many columns are crossed at once, as in :func:`caltest.audit`. Default 2; 1: none are.
+        How many columns are crossed at once, as in :func:`caltest.audit`; with 1, none are.
     class_names : sequence of str or int, optional
         Names of the classes, in the order of the columns, as in :func:`caltest.test`.
     confidence : float, default 0.95
-        Of all intervals.
+        Confidence of all intervals.
     weights : array of shape (n,), optional
         How much each row counts, as in :func:`caltest.test`. Default None: all rows have equal weight.
     clusters : array of shape (n,), optional
@@ -388,23 +388,23 @@ def compare(
     mean errors of the same event is known.
 
     *Numbers.* Errors in points are those of coverage, over tenths of the rows by the model's own
-    predicted level (the median), or by the probability of "below:c" and "above:c". In place of log loss
-    and Brier score stands the CRPS, with paired intervals. The mean error in the outcome's units is an
+    predicted level (the median), or by the probability of "below:c" and "above:c". The CRPS, with
+    paired intervals, replaces log loss and Brier score. The mean error in the outcome's units is an
     estimate, with a t interval of its own. Quantile forecasts are compared at levels that all of them
-    state; no numbers can be drawn from them, so intervals of their differences do not allow for what
-    did not happen.
+    state; no numbers can be drawn from them, so intervals of their differences do not allow for
+    outcomes that did not happen.
 
     *Point forecasts* (:class:`caltest.predictive.Point`), all of the same functional, are compared by
     the loss that is consistent for it: squared error for means, absolute error for medians, twice the
-    pinball loss for quantiles, and for expectiles the asymmetric squared error
-    2 |1{y ≤ x} − τ| (x − y)². The model with the least comes first. Mean errors stand beside it: for
-    quantiles that of the rate of outcomes at or below, with exact intervals, else in units of the
-    outcome, with intervals that are exact if both ends of outcomes are known, and else about right.
+    pinball loss for quantiles, and for expectiles the asymmetric squared error 2 |1{y ≤ x} − τ| (x −
+    y)². The model with the smallest loss comes first. Mean errors stand beside it: for quantiles, of
+    the rate of outcomes at or below, with exact intervals; else in units of the outcome, with intervals
+    that are exact if both ends of outcomes are known, and about right if not.
 
-    *Times.* The event is that it comes by a horizon. What was observed is Kaplan and Meier's risk
-    within tenths of the model's own predicted risk, and inside these within parts that are alike, so
-    that censoring may depend on the prediction; its limits are about right. Rows are independent and
-    count alike. Scores are Brier's at the horizon.
+    *Times.* The question is whether the event comes by a horizon. The observed risk is Kaplan and
+    Meier's within tenths of the model's own predicted risk, and inside these within similar parts, so
+    that censoring may depend on the prediction; its limits are about right. Rows must be independent
+    and count alike. The score is Brier's at the horizon.
 
     *The statistic* is the value that :func:`caltest.estimate` gives, bias included; it is not tested.
 

@@ -353,7 +353,7 @@ class Rows:
     doubts : tuple of Premise
         What they put in doubt, such as whether two clusters are one. Default none.
     stated : array of shape (n, m), or None
-        Of rows that were read as rounded, the values as they were stated, which need not sum to 1.
+        For rows that were read as rounded, the values as they were stated, which need not sum to 1.
     weights : array of shape (n,)
         What every row counts; of :func:`sample` 1 on average. Default: ones.
     clusters : array of int of shape (n,), or None

@@ -197,8 +197,8 @@ def sample(
         sampled by label.
     logits : bool, default False
         Whether ``probs`` holds logits instead of probabilities: their softmax is taken in float64, row
-        by row; of one column, (n,) or (n, 1), the logistic function. −∞ is a class ruled out in that
-        row; other entries that are not finite are refused.
+        by row; for one column, (n,) or (n, 1), the logistic function is taken. −∞ is a class ruled out
+        in that row; other entries that are not finite are refused.
 
     Returns
     -------

@@ -59,41 +59,40 @@ def read(
     Parameters
     ----------
     path : path
-        A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``,
-        ``.feather`` or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object per line), or a directory of such
-        files of one kind, or a pattern of their names (``"day=*/*.parquet"``), in the order of their
-        names. URLs that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. It has one
-        column of labels, and its other columns are probabilities, named after the classes; a single
-        one is P(class 1).
-        Or the log of a language model, or several in a list: ``samples_*.jsonl`` of
+        A table: ``.csv`` (commas, UTF-8, a header), ``.parquet`` or ``.pq``, ``.arrow``, ``.feather``
+        or ``.ipc``, ``.jsonl`` or ``.ndjson`` (an object per line), or a directory of such files of one
+        kind, or a pattern of their names (``"day=*/*.parquet"``), in the order of their names. URLs
+        that pyarrow knows (s3, gs, abfs, hdfs), or fsspec, are paths too. A table has one column of
+        labels, and its other columns are probabilities, named after the classes; a single one is
+        P(class 1). Or the log of a language model, or several in a list: ``samples_*.jsonl`` of
         lm-evaluation-harness, whose log-likelihoods of choices become probabilities, or JSON of
         inspect, with a field ``confidence`` and marks C and I. Their subject, task or model are the
-        groups, and questions that come more than once the clusters, unless others are named.
-        Or ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels,
-        and optionally ``classes``. Or ``.npy``: one array with a column of labels.
+        groups, and questions that come more than once the clusters, unless others are named. Or
+        ``.npz``: an array ``probs`` (or ``probabilities``, ``p``, ``y_prob``), an array of labels, and
+        optionally ``classes``. Or ``.npy``: one array with a column of labels.
     label : str or int, optional
-        Name of the labels, the column's index for ``.npy``. Default: the one of ``label``,
-        ``labels``, ``y``, ``y_true``, ``target``, ``class`` that there is, in any case.
+        Name of the labels; for ``.npy`` the index of their column. Default None: whichever there is of
+        ``label``, ``labels``, ``y``, ``y_true``, ``target`` and ``class``, in upper or lower case.
     columns : sequence of str, or dict, optional
-        Names of the probability columns of a table, in class order. Default: all but the label and the
-        groups; no column is left out silently. Where the outcome is a number, what the columns state of
-        it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
+        Names of the probability columns of a table, in class order. Default None: all but the label and
+        the groups; no column is left out silently. If the outcome is a number, what the columns state
+        about it: ``{"mean": "forecast", "sd": "error"}`` or ``{"mean": …, "variance": …}``, normal
         distributions; or ``{"quantiles": {"low": 0.05, "high": 0.95}}``, the level of each column, or
         ``{"quantiles": "q*"}``, columns such as "q0.05", whose names have the level for the star; or
-        ``{"members": "sample_"}``, all columns called so with a number behind it, members of an
-        ensemble in any order; or ``{"point": "forecast", "low": 0}``, point forecasts of the mean, or
+        ``{"members": "sample_"}``, all columns whose names are this and a number: members of an
+        ensemble, in any order; or ``{"point": "forecast", "low": 0}``, point forecasts of the mean, or
         of another "functional", with what :class:`caltest.predictive.Point` takes. The label is then
         the column of outcomes. Or what prediction sets have, ``{"sets": "in_", "level": 0.9}``: columns
-        of 1 and 0, "in_cat" for the class cat, or one column of lists such as "cat|dog"; or
-        ``{"lower": …, "upper": …, "level": …}``, ends of intervals. The level may be a column, and
-        "claims" and "calibration_rows" are those of :class:`caltest.predictive.Sets`.
+        of 1 and 0, "in_cat" for the class cat, or one column of lists such as "cat|dog"; or ``{"lower":
+        …, "upper": …, "level": …}``, ends of intervals. The level may be a column, and "claims" and
+        "calibration_rows" are those of :class:`caltest.predictive.Sets`.
     groups : sequence of str, default ()
         Names of columns that group the rows, and hold no probabilities; :func:`read_with_groups`
         returns them. Default none.
     features : sequence of str, default ()
         Names of columns that describe the rows (see :func:`caltest.test`), and patterns: "x_*" for all
-        columns so called that are nothing else; "!x_1" leaves one of these out. The sample's rows have
-        them, so that tests and audits do. A column may be a group too. Default none.
+        columns of such names that are nothing else; "!x_1" leaves one of these out. The sample keeps
+        them, so tests and audits use them. A column may be a group too. Default none.
     weights : str, optional
         Name of the column of weights, see :func:`caltest.data.sample`. Default None: all rows have
         equal weight.
@@ -110,20 +109,20 @@ def read(
         As in :func:`caltest.data.sample`. The array of logits of an ``.npz`` file has "logit" in its
         name.
     scale : float, or dict of word to float, optional
-        What stated probabilities are out of, 100 for percent; or what words stand for,
-        ``{"low": 0.3, "high": 0.9}``, those of labels too, ``{"good": 1, "bad": 0}``, and NaN for a
-        word that is no answer. A percent sign needs no scale. Default None: they are fractions of 1.
+        The value that means certainty, 100 for percent; or the values of words, ``{"low": 0.3, "high":
+        0.9}``, also of labels, ``{"good": 1, "bad": 0}``, with NaN for a word that is no answer. A
+        percent sign needs no scale. Default None: they are fractions of 1.
     skip_missing : bool, default False
-        Whether rows without a prediction or an outcome, such as refusals, are left out, and counted
-        among the premises in doubt. Default False: they are refused.
+        Whether to leave out rows without a prediction or an outcome, such as refusals, and to count
+        them among the premises in doubt. Default False: they are an error.
     truth : path, optional
         If the file is the long table of a forecast hub, with the columns ``output_type``,
-        ``output_type_id`` and ``value`` (hubverse): the table of what was observed. A row of the
-        sample is a task, that is what all other columns say but ``model_id``; groups, weights and
-        clusters are columns of these. Its outcome is found by the columns that both tables have, in
-        the column ``label``, by default ``observation`` or ``oracle_value``. Quantiles, samples, cdf
-        and pmf are read; tasks may state different quantiles, or have different numbers of samples.
-        Default None: rows of the file have their own labels.
+        ``output_type_id`` and ``value`` (hubverse): the table of what was observed. A row of the sample
+        is a task, identified by all other columns but ``model_id``; groups, weights and clusters are
+        among these columns. Its outcome is found by the columns that both tables have, in the column
+        ``label``, by default ``observation`` or ``oracle_value``. Quantiles, samples, cdf and pmf are
+        read; tasks may state different quantiles, or have different numbers of samples. Default None:
+        rows of the file have their own labels.
     where : dict of str to str, optional
         Which rows of such a table: ``{"output_type": "quantile", "target": "wk inc flu hosp"}``. There
         must be one output type, target and model left. Default None: all rows.
@@ -362,14 +361,13 @@ def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[
 def scan(path: str | Path, label: str | int | None = None, **options: Any) -> Stored:
     """Open a file of predictions and labels that is too large for memory.
 
-    These statistics need one pass over the file, and memory that does not grow with the number of
-    rows: "omnibus", "ecd", "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece",
-    "ks", "kuiper", "classwise_ece", the ECE family of one probability, "ucme", and low-rank
-    kernel statistics. What a statistic fits to the predictions (bandwidths, landmarks,
-    quantiles) is fitted to a random sample of 8 192 rows, for which the file is read once before.
-    Files of up to 100 000 rows are read into memory; larger ones are too if another statistic needs
-    all rows and they fit. Distributions of numbers need a lens for one pass; without
-    one, all rows are read.
+    These statistics need one pass over the file, and memory that does not grow with the number of rows:
+    "omnibus", "ecd", "log_score", "brier", "spiegelhalter", "citl", "esce", "smooth_ece", "ks",
+    "kuiper", "classwise_ece", the ECE family of one probability, "ucme", and low-rank kernel
+    statistics. What a statistic fits to the predictions (bandwidths, landmarks, quantiles) is fitted to
+    a random sample of 8 192 rows, for which the file is read once before. Files of up to 100 000 rows
+    are read into memory; so are larger ones, if another statistic needs all rows and they fit.
+    Distributions of numbers need a lens for one pass; without one, all rows are read.
 
     Parameters
     ----------
@@ -387,8 +385,8 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
     Returns
     -------
     Stored
-        To be given to :func:`caltest.test`, instead of ``probs`` and ``labels``; no other function
-        takes it.
+        Give it to :func:`caltest.test` in place of ``probs`` and ``labels``; no other function takes
+        it.
 
     Raises
     ------

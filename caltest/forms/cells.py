@@ -131,9 +131,10 @@ class BinnedDistance(Binned):
 
     @property
     def fewest_of_a_bin(self) -> float:  # type: ignore[override]
-        """Of three and more classes: with fewer, 11 to 38% of calibrated models were rejected at 5%.
+        """For three and more classes: with fewer, 11 to 38% of calibrated models were rejected at 5%.
 
-        Of two classes, and of the largest distance, no such excess was seen (`validation/clusters.py`).
+        For two classes, and for the largest distance, no such excess was seen
+        (`validation/clusters.py`).
         """
         return 0.0 if self.maximum or self.probs.shape[1] == 2 else _FEWEST_OF_A_BIN
 
@@ -189,12 +190,12 @@ class ClassBins(BinnedDistance):
 class BinnedSquares(HasMoments, Binned):
     """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant, the mean squared error of bins, perhaps debiased.
 
-    Of bins b of n_b rows in n, α = 1/(n_b n) and β = 0. Debiased, Σ_k ȳ_k (1 − ȳ_k)/(n_b − 1) is
-    subtracted of every bin: with S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/n_b², its term is
-    ‖S‖²/(n_b − 1) + (2 S·E + ‖E‖²)/(n_b (n_b − 1)) − n_b/(n_b − 1), over n. Of rows of weights w, n_b
-    and n are their sums, and n_b − 1 is (Σ w)²/Σ w² − 1: a mean label's variance is Σ_k ȳ_k (1 − ȳ_k)
-    over that, without bias. A bin of one row has no such estimate and adds 0. Of two classes it is the
-    squared error of the one probability, half the squared norm.
+    For bins b of n_b rows in n, α = 1/(n_b n) and β = 0. Debiased, Σ_k ȳ_k (1 − ȳ_k)/(n_b − 1) is
+    subtracted of every bin: with S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/n_b², its term is ‖S‖²/(n_b −
+    1) + (2 S·E + ‖E‖²)/(n_b (n_b − 1)) − n_b/(n_b − 1), over n. For rows of weights w, n_b and n are
+    their sums, and n_b − 1 is (Σ w)²/Σ w² − 1: a mean label's variance is Σ_k ȳ_k (1 − ȳ_k) over that,
+    without bias. A bin of one row has no such estimate and adds 0. For two classes it is the squared
+    error of the one probability, half the squared norm.
     """
 
     debiased: bool = False

@@ -31,7 +31,7 @@ class GaussianPredictions(Shaped):
     Parameters
     ----------
     mean : array of shape (n,) or (n, d)
-        (n,) for numbers, or (n, d) for vectors.
+        Means: (n,) for numbers, (n, d) for vectors.
     covariance : float, or array of shape (n,), (d, d) or (n, d, d)
         Variances (n,) or a shared one, for numbers; covariance matrices (n, d, d), or a shared one
         (d, d), for vectors. Variances, not standard deviations.
@@ -208,12 +208,12 @@ class Normal(GaussianPredictions):
     Parameters
     ----------
     mean : array of shape (n,) or (n, d)
-        (n,) for numbers, or (n, d) for vectors.
+        Means: (n,) for numbers, (n, d) for vectors.
     sd : float, or array of shape (n,) or (n, d), optional
         Standard deviations, (n,) or one for all rows; for vectors (n, d), of independent entries.
     variance : float, or array of shape (n,), (d, d) or (n, d, d), optional
-        Instead: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d) or (d, d).
-        Matrices given as ``sd`` are refused.
+        In place of ``sd``: variances, (n,) or one for all; for vectors covariance matrices, (n, d, d)
+        or (d, d). Matrices given as ``sd`` are refused.
 
     Raises
     ------
@@ -297,13 +297,13 @@ _NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # in each of them
 class Ensemble(Shaped):
     """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
 
-    The predicted distribution of a row is the Gaussian kernel density of its members. That is the
-    claim tested: the density is wider than the members, by the factor 1 + h² in variance.
+    The predicted distribution of a row is the Gaussian kernel density of its members. That density is
+    the claim tested; it is wider than the members, by the factor 1 + h² in variance.
 
     Parameters
     ----------
     members : array of shape (n, S) or (n, S, d)
-        (n, S) numbers, or (n, S, d) vectors; S members per row.
+        S members per row: numbers, or vectors of d entries.
     bandwidth : float or str, default "scott"
         h, the kernel's standard deviation in those of the members: a positive number, or the rule
         "scott" (default), h = S^(−1/(d+4)).

@@ -40,18 +40,19 @@ class Members(Shaped):
     Parameters
     ----------
     values : array of shape (n, L) or (n, L, d)
-        (n, L) members, or (n, L, d) of vectors or paths; L at least 1. Members that are numbers may be
-        missing (NaN) in some rows: with those that are left all is exact, if which are missing does
-        not depend on their values or on the outcome.
+        L ≥ 1 members per row: numbers, or vectors or paths of d entries. Numbers may be missing (NaN)
+        in some rows; everything stays exact if which are missing depends neither on their values nor on
+        the outcome.
     names : sequence of str, optional
-        Of the d entries, such as parameters or horizons. Default None: "0", "1", …. A comma stands in
-        brackets only, as in "beta[1,2]", since lenses separate two entries by one ("pair:mu,tau").
+        Names of the d entries, such as parameters or horizons. Default None: "0", "1", …. A name may
+        have a comma inside brackets only, as in "beta[1,2]", because lenses separate two entries by one
+        ("pair:mu,tau").
 
     Raises
     ------
     InputError
-        If shapes do not fit, a row has no member, a value of a vector is missing, names are not one for
-        every entry, or lenses could not ask for an entry by its name.
+        If shapes do not fit, a row has no member, a value of a vector is missing, or names are not one
+        for every entry or cannot be used in a lens.
 
     Notes
     -----
@@ -61,10 +62,10 @@ class Members(Shaped):
     forecast, are refused: give the distribution that they are from (:class:`Quantiles`,
     :class:`Distribution`).
 
-    Groups and weights must not be functions of the members, such as whether their mean is high. All
-    L + 1 values take part in the claim alike; what looks at L of them and leaves the outcome out sorts
-    rows by where the outcome is missing, and a calibrated ensemble looks wrong there. Functions of the
-    whole pool, members and outcome alike, may be used, and so may what was known without either.
+    Groups and weights must not be functions of the members, such as whether their mean is high. The
+    claim treats all L + 1 values alike. A function of the L members alone sorts rows by where the
+    outcome is missing, and a calibrated ensemble then looks wrong. Functions of the whole pool, members
+    and outcome alike, may be used, and so may what was known without either.
 
     Examples
     --------

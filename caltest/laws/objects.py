@@ -41,10 +41,10 @@ class Distribution(Shaped):
     distribution : frozen distribution, or sequence of them
         One object with parameters of shape (n,), such as ``scipy.stats.gamma(a=shapes)``, or a sequence
         of n objects, one per row. It has ``cdf``, or ``entropy``, ``logpdf`` or ``logpmf``, and ``rvs``
-        or ``sample``, which may be of vectors; statistics say what they need. Methods take blocks of
+        or ``sample``, which may give vectors; statistics tell what they need. Methods take blocks of
         outcomes, (B, n), or the outcomes of all rows, (n,) (``scipy.stats.dirichlet`` takes neither).
         Outcomes are drawn by ``rvs`` or ``sample``, else by ``ppf`` or ``icdf``, else by inverting
-        ``cdf``, which asks for it some 70 times: of many rows give one of the others too.
+        ``cdf``, which evaluates it some 70 times: for many rows give one of the others too.
 
     Raises
     ------

@@ -26,24 +26,24 @@ _ENDS = "give the smallest and the largest number that an outcome can be"
 
 @arguments(low=Number(), high=Number(), symmetric=flag)
 class Point(Shaped):
-    """Point forecasts: one number a row, as a regressor's ``predict`` returns it, and what it is of.
+    """Point forecasts: one number per row, as a regressor predicts it, of a named functional.
 
-    Of a median or a quantile every answer is exact. Of a mean or an expectile it depends on what is
-    known of outcomes. With both ends, ``low`` and ``high``, p-values and intervals are exact. With
-    ``low`` alone, as of amounts, counts and times, it is exact that forecasts are too low, and the
-    other side is about right. With neither, both sides are: they suppose that no outcomes rarer than
-    1 in n/3 carry the mean, which no test can rule out (Bahadur and Savage 1956).
+    For a median or a quantile every answer is exact. For a mean or an expectile it depends on what is
+    known about outcomes. With both ends, ``low`` and ``high``, p-values and intervals are exact. With
+    ``low`` alone, as for amounts, counts and times, "too low" is exact and "too high" is about right.
+    With neither, both sides are about right: they suppose that no outcomes rarer than 1 in n/3 carry
+    the mean, which no test can rule out (Bahadur and Savage 1956).
 
     Parameters
     ----------
     values : array of shape (n,)
         Forecasts, in the units of the outcome.
     functional : str, default "mean"
-        What they are of: "mean" (default, what a regressor fitted by squared error predicts),
-        "median", "quantile:0.9", or "expectile:0.7", with any level between 0 and 1.
+        Which functional of the outcome they are: "mean" (what a regressor fitted by squared error
+        predicts), "median", "quantile:0.9", or "expectile:0.7", with any level between 0 and 1.
     low, high : float, optional
-        The smallest and the largest number that an outcome can be, for all rows; 0 and 100 of a share
-        in percent. Default None: not known. Of quantiles they change nothing.
+        The smallest and the largest possible outcome, for all rows; 0 and 100 for a share in percent.
+        Default None: not known. For quantiles they change nothing.
     symmetric : bool, default False
         Whether outcomes of every row are known to lie symmetrically about their mean. P-values are then
         exact without ends; intervals stay about right.
@@ -51,7 +51,7 @@ class Point(Shaped):
     Raises
     ------
     InputError
-        If forecasts are not finite, or outside of the ends; if the functional is none of these.
+        If forecasts are not finite or outside the ends, or the functional is none of these.
 
     References
     ----------

@@ -28,12 +28,12 @@ class Quantiles(Shaped):
     Parameters
     ----------
     levels : array of shape (K,), or None
-        Levels from 0 to 1, increasing: 0.05 for 5%. At most 99. None: as the columns of ``values`` are
-        called, such as "0.05", "q0.05", "5%" or "model-lo-90". Quantiles at the levels 0 and 1 state
-        where outcomes are possible at all.
+        Levels from 0 to 1, increasing: 0.05 for 5%. At most 99. None: read from the names of the
+        columns of ``values``, such as "0.05", "q0.05", "5%" or "model-lo-90". Quantiles at the levels 0
+        and 1 state where outcomes are possible at all.
     values : array of shape (n, K), or data frame
-        (n, K) quantiles, an array or a data frame with columns in the order of the levels; in no row
-        may they decrease. NaN where a row does not state one; infinite ones are numbers like others.
+        Quantiles, with columns in the order of the levels; they may not decrease in any row. NaN where
+        a row does not state one; infinite ones are allowed.
 
     Raises
     ------
@@ -43,14 +43,14 @@ class Quantiles(Shaped):
 
     Notes
     -----
-    A quantile q at the level τ claims that P(Y < q) ≤ τ ≤ P(Y ≤ q). Between both, if outcomes may equal
-    it, as counts do, all is allowed. With U uniform, {Y < q_k} ⊂ {U ≤ τ_k} ⊂ {Y ≤ q_k}, all k.
-    Of the K + 1 cells (τ_k, τ_{k+1}] that U may lie in, an outcome leaves open those from
+    A quantile q at the level τ claims that P(Y < q) ≤ τ ≤ P(Y ≤ q). Anything between the two is
+    allowed, where outcomes may equal it, as counts do. With U uniform, {Y < q_k} ⊂ {U ≤ τ_k} ⊂ {Y ≤
+    q_k}, all k. Of the K + 1 cells (τ_k, τ_{k+1}] that U may lie in, an outcome leaves open those from
     #{k: q_k < y} to #{k: q_k ≤ y}; under H0 cells are drawn, with their lengths as probabilities. Where
-    several are open, an error is as small as these allow: it can only be smaller than that of U.
-    So every p-value holds, for counts too. Where quantiles are missing, an outcome leaves open all
-    cells from the last stated one below it to the first stated one above, and lenses look at the rows
-    alone that state their levels.
+    several are open, the error is the smallest that these allow, never larger than that of U. So every
+    p-value is valid, for counts too. Where quantiles are missing, an outcome leaves open all cells from
+    the last stated one below it to the first stated one above, and lenses look only at the rows that
+    state their levels.
 
     Outcomes are kept as whole numbers, first open cell · (K + 1) + last.
 

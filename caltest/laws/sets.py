@@ -54,7 +54,7 @@ class SetSizes:
     Attributes
     ----------
     mean, median : float
-        Of all rows, as they count.
+        Mean and median over all rows, with their weights.
     empty, single : float or None
         Shares of the rows whose set has no class, and one; None for intervals.
     """
@@ -67,7 +67,8 @@ class SetSizes:
 
 @arguments(members=anything, level=anything)
 class Sets(Shaped):
-    """Prediction sets of classes, or intervals of numbers, that state how often they hold the outcome.
+    """Prediction sets of classes, or intervals of numbers, with the stated probability of holding the
+    outcome.
 
     Give them to :func:`caltest.audit` with the observed classes or numbers. The claim is that at least
     a share ``level`` of all rows is covered, on average; more is claimed only by name.
@@ -75,23 +76,23 @@ class Sets(Shaped):
     Parameters
     ----------
     members : array of shape (n, m), data frame, or sequence of lists of classes
-        Which classes every set has: True and False, or 1 and 0, (n, m), where columns of a data frame
-        are called as the classes; or a list of n lists of classes. Or intervals, (n, 2): lower and
-        upper ends. A last axis of length 1 is left out, as MAPIE's sets have it.
+        Which classes every set has: True and False, or 1 and 0, where the columns of a data frame have
+        the names of the classes; or n lists of classes. Or intervals, (n, 2): lower and upper ends. A
+        last axis of length 1 is left out, as in MAPIE's sets.
     level : float, or array of shape (n,)
         Probability with which a set claims to hold the outcome: 0.9, or one for every row.
     lower, upper : array of shape (n,), optional
         Ends of intervals, in place of ``members``; infinite ends are numbers too.
     claims : sequence of str, default ()
-        What is claimed besides: coverage at least as high where sets have few or many classes
-        ("size"), in every observed class ("class", label-conditional), in "groups" and by "features".
-        What is not claimed is shown with intervals, and enters neither p nor verdict. Default ():
-        coverage of all rows together alone.
+        What is claimed besides: coverage at least as high where sets have few or many classes ("size"),
+        in every observed class ("class", label-conditional), in "groups" and by "features". What is not
+        claimed is shown with intervals, and enters neither the p-value nor the verdict. Default ():
+        coverage of all rows together.
     calibration_rows : int, or dict of class to int, optional
         Rows by which a split conformal method set its one threshold, with continuous scores. The
-        p-value then allows for their chance: given n of them the coverage of new rows is a draw from
-        Beta(n + 1 − l, l), l = ⌊(1 − level)(n + 1)⌋. A dict of them by class if thresholds are of
-        classes, each with its own draw. Default None: the coverage of these very sets is tested.
+        p-value then allows for their randomness: given n of them, the coverage of new rows is a draw
+        from Beta(n + 1 − l, l), l = ⌊(1 − level)(n + 1)⌋. A dict by class if each class has its own
+        threshold. Default None: the coverage of these very sets is tested.
 
     Raises
     ------

@@ -49,24 +49,24 @@ class Survival(Shaped):
     ----------
     survival : array of shape (n, T), data frame, or list of curves, optional
         Predicted chances of no event until each time, (n, T), that do not increase, with ``times``; or
-        a data frame whose index are the times and whose columns are the rows, as lifelines predicts it;
-        or step functions of scikit-survival; or any object with ``cdf`` and ``ppf``, as those of
+        a data frame with times as its index and rows as its columns, as lifelines predicts it; or step
+        functions of scikit-survival; or any object with ``cdf`` and ``ppf``, such as those of
         ``scipy.stats``. Give this, ``hazard`` or ``risk``.
     times : array of shape (T,) or (n, T), or float, optional
-        The times of the columns: increasing, above 0 (0 itself with chance 1), (T,) for all rows or
-        (n, T) of every row's own. In any unit, that of the outcomes.
+        The times of the columns, increasing and above 0 (0 itself with chance 1): (T,) for all rows, or
+        (n, T) for each row. Their unit is that of the outcomes.
     hazard : array of shape (n, T), optional
         Chances of the event at, or until, each time if it did not come before.
     risk : array of shape (n,), optional
-        If only the chance of the event until one time is predicted: that, with ``times`` the one
-        number; a curve of one time is read so, unless it is said to be linear. Rows that are censored
-        before then say less: only an audit looks at these.
+        The chance of the event until one time, with ``times`` a single number, if nothing else is
+        predicted; a curve of one time is read in this way unless ``interpolation`` is "linear". Rows
+        that are censored before then tell less: only an audit looks at them.
     incidence : dict of cause to array of shape (n, T), optional
-        Where several kinds of event compete, the predicted cumulative incidence of each: by the name of
+        If several kinds of event compete, the predicted cumulative incidence of each: by the name of
         the cause, the chances that an event of this cause comes until each of the ``times``. Outcomes
-        are then ``(time, cause)``: a cause as it is named here, 0 where the row was censored. Give
-        those of all causes; of some causes only with ``follow_up``: a row with another event then
-        counts as followed on, without an event, until its end of follow-up.
+        are then ``(time, cause)``: a cause as named here, or 0 for a censored row. Give all causes.
+        Some causes alone need ``follow_up``: a row with another event then counts as followed without
+        an event until its end of follow-up.
     follow_up : float, or array of shape (n,), optional
         Until when every row was, or would have been, followed, whether or not its event came: a time
         for every row, or one number, such as the end of the study. All p-values are then exact, and
@@ -74,8 +74,8 @@ class Survival(Shaped):
     interpolation : {"linear", "step"}, optional
         The curve between two times. "linear": the chance of no event falls evenly. "step": events come
         at these times only, and all observed ones are among them. Default None: linear, unless all
-        events that are observed, ten at least, came at these times, most of them together with others:
-        as where they are seen at visits, the next after they came.
+        observed events, at least ten, came at these times, most of them together with others, as where
+        events are noticed at the next visit.
 
     Raises
     ------
@@ -84,18 +84,18 @@ class Survival(Shaped):
 
     Notes
     -----
-    A curve that does not reach 0 states nothing beyond its last time, which is taken as a known end of
+    A curve that does not reach 0 states nothing beyond its last time, which is then a known end of
     follow-up.
 
-    Completions are seeded by what was seen and not by ``rng``, so that the same data have the same ones
-    in every test and audit; ``rng`` is the seed of the draws that they are compared with.
+    Imputed times depend only on the data, not on ``rng``, so they are the same in every test and audit;
+    ``rng`` seeds the simulations.
 
     Outcomes are a pair of columns, times and events (1 or True where the event came, 0 where the row
     was censored), a table of these two, or a structured array of scikit-survival.
 
     With competing risks give ``incidence``, or, if only the hazard of the cause of interest is
     predicted, that as ``hazard``, with other events as censored. A cumulative incidence given as
-    ``survival`` or ``risk``, with other events as censored, makes a model that is right look wrong.
+    ``survival`` or ``risk``, with other events as censored, makes a calibrated model look wrong.
 
     Examples
     --------
@@ -390,7 +390,7 @@ class Survival(Shaped):
     def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Mask]:
         """Return when rows ended, (…, n), a horizon at the latest, and whether by an event.
 
-        Outcomes are times, as drawn or completed, or as ``seen``. Of one cause, 2 is another event.
+        Outcomes are times, as drawn or completed, or as ``seen``. For one cause, 2 is another event.
         """
         end, times = np.minimum(self.last, self.stated_time(horizon)), self.marked(outcomes)
         came = ~np.signbit(outcomes) & (times <= end)
@@ -417,8 +417,8 @@ class Survival(Shaped):
     def ranks(self, outcomes: Array) -> tuple[Array, Array, Mask, Array]:
         """Return P(T < t), P(T ≤ t), whether the event was seen, and how many were expected, (n,) each.
 
-        Of a row that ended without an event it is known that its time is later: its rank lies between
-        P(T ≤ c) and 1. Nothing is completed.
+        If a row ended without an event, its time is later: its rank lies between P(T ≤ c) and 1.
+        Nothing is completed.
         """
         outcomes = self.as_seen(outcomes)
         low, high = self.cdf(np.abs(outcomes))

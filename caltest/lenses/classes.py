@@ -45,8 +45,8 @@ class Reduction:
     event : int or None
         The class that a class-wise lens looks at.
     see_open : callable or None
-        Of quantile forecasts, where an outcome may equal a quantile: as ``see``, and such outcomes
-        count as outside of the event, where they count as inside. Default None: there are none.
+        For quantile forecasts, where an outcome may equal a quantile: as ``see``, but such outcomes
+        count as outside the event where ``see`` counts them as inside. Default None: there are none.
     """
 
     rows: Rows
@@ -186,7 +186,7 @@ class TopLabel(_Event):
 
     Class 1 of the view is "right".
 
-    Of tied classes the first is the top one.
+    If classes are tied, the first is the top one.
 
     Examples
     --------
@@ -249,7 +249,7 @@ class TopK(_Event):
 
     Class 1 of the view is "among them".
 
-    Of tied classes the first ones are taken.
+    If classes are tied, the first ones are taken.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ class TopK(_Event):
 class Sorted(Lens):
     """Sort each row's probabilities: is the j-th most probable class right as often as predicted?
 
-    Of tied classes the first comes first.
+    If classes are tied, the first comes first.
 
     Examples
     --------

@@ -232,7 +232,8 @@ class Until(_AtThreshold):
     threshold : float or str
         The horizon, in the units of the times; the time itself counts.
     cause : str, optional
-        Of competing events the one that is meant, as in "cause:relapse/until:365". Default None: any.
+        With competing events, the one that is meant, as in "cause:relapse/until:365". Default None:
+        any.
 
     Examples
     --------
@@ -294,7 +295,7 @@ class Quantile(_AtLevel):
     Parameters
     ----------
     level : float or str
-        Of the quantile, between 0 and 1.
+        Level of the quantile, between 0 and 1.
 
     Examples
     --------

@@ -54,7 +54,7 @@ class Monitor:
     """Watch a deployed model: evidence that may be looked at after every batch, at any time.
 
     A test that is repeated every week raises a false alarm in most half-years. This does not, however
-    often one looks: of a calibrated model the evidence *ever* reaches 1/alpha with a probability of at
+    often one looks: if the model is calibrated, the evidence *ever* reaches 1/alpha with probability at
     most alpha, in every finite sample (Ville's inequality for products of bets). It learns what is
     wrong from the rows that it has seen.
 
@@ -67,7 +67,7 @@ class Monitor:
         ``mean_run_length`` rows, on average, from the start to a false alarm, and a late change is
         found as fast as an early one (Shin, Ramdas and Rinaldo 2023).
     mean_run_length : float, default 10 000
-        Of mode "change", rows, or clusters, between false alarms.
+        For mode "change": mean number of rows, or clusters, between false alarms.
     tolerance : float, or dict by side, default 0
         "Is it worse than 2 points?": 0.02 allows the probability of every row to be off by as much,
         which is less than an audit's limit, that of a mean. For one probability: two classes, or a
@@ -78,11 +78,11 @@ class Monitor:
         others. Default None: all that is predicted.
     statistic : str, optional
         Bets on the scores of rows of one statistic alone: do they come out larger or smaller than the
-        model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; of one probability "citl".
-        The order in which scores put the labels of a row is all that counts: of two classes the first
-        four are the same bet. Default None: bets on all that can be learned from predictions.
+        model itself predicts? "brier", "log_score", "spiegelhalter", "ecd"; for one probability "citl".
+        Only the rank of a score among the labels of its row counts, so for two classes the first four
+        are the same bet. Default None: bets on all that can be learned from predictions.
     model : str, optional
-        Name and version of the model, kept in the state: a state is of one model.
+        Name and version of the model, kept in the state: a state belongs to one model.
 
     Attributes
     ----------
@@ -96,15 +96,14 @@ class Monitor:
 
     Notes
     -----
-    The bettors, with equal weights: temperatures (of two classes slopes and shifts of the log-odds);
-    q ∝ g·exp(θᵀφ(g)) with θ learned by AdaGrad from past labels, φ being 1, or 1 and 32 random Fourier
-    features of one of two bandwidths (of two classes the log-odds too); of numbers the same of the rank
-    F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms; with a
-    statistic, of the rank of a row's score among those of all labels. Of times until an event the
-    hazard is a multiple of what was predicted, or learned in the same way; a row that is censored at c
-    brings the mean over (F(c), 1), the likelihood ratio of what was seen of it. With groups, evidence
-    on all rows has half of the weight, and the k-th of it and of the groups, as they appear,
-    1/(k(k + 1)).
+    The bettors, with equal weights: temperatures (for two classes slopes and shifts of the log-odds); q
+    ∝ g·exp(θᵀφ(g)) with θ learned by AdaGrad from past labels, φ being 1, or 1 and 32 random Fourier
+    features of one of two bandwidths (for two classes the log-odds too); for numbers the same for the
+    rank F(y), with Legendre polynomials, and the mean over (F(y−), F(y)) where outcomes have atoms;
+    with a statistic, for the rank of a row's score among those of all labels. For times until an event
+    the hazard is a multiple of the predicted one, or learned in the same way; a row that is censored at
+    c contributes the mean over (F(c), 1), the likelihood ratio of what was observed. With groups,
+    evidence on all rows has weight 1/2, and the k-th to appear, groups included, 1/(k(k + 1)).
 
     *Point forecasts* (:class:`caltest.predictive.Point`). For a median or a quantile, bets are on how
     often outcomes lie above it. A mean x of outcomes between ``low`` and ``high`` is the probability
@@ -176,9 +175,9 @@ class Monitor:
         date: object = None,
         logits: bool = False,
     ) -> MonitorState:
-        """Take in a batch, and return what is known then.
+        """Add a batch, and return what is known then.
 
-        Rows count in their order, and where batches begin changes no number.
+        Rows count in their order; where batches begin changes no number.
 
         Parameters
         ----------
@@ -186,25 +185,25 @@ class Monitor:
             Probabilities, (n,) or (n, m), in any container; or an object of :mod:`caltest.predictive`.
             None if outcomes of rows that wait come alone.
         outcomes : array of shape (n,), or (time, event)
-            What was observed, (n,). With ``ids`` an entry may be missing: the row waits for it. Of
-            times until an event rows come in the order in which they began, those still at risk too:
-            all at one age, or all with what has been seen of them by one date; never as they end.
+            What was observed. With ``ids`` an entry may be missing: the row waits for it. For times
+            until an event, rows must come in the order in which they began, those still at risk too:
+            all at one age, or all with what has been observed by one date; never as they end.
         groups : data frame, dict of columns, or one column, optional
             Columns that group the rows, as in :func:`caltest.audit`, known before the outcome. A group
             is followed from its first row on. Values stay as they are: cut numbers at fixed places.
         clusters : array of shape (n,), optional
             Which rows may depend on each other in any way. Their bets are averaged, not multiplied. All
-            rows of a cluster must come in one batch: of one that comes again the rows are set aside,
-            and counted in ``set_aside``.
+            rows of a cluster must come in one batch; if it comes again, its new rows do not count
+            (``set_aside``).
         ids : array of shape (n,), optional
-            A name for every row, if outcomes come late; of classes only. Needed while rows wait.
+            A name for every row, if outcomes come late (for classes only). Needed while rows wait.
         batch : str, optional
-            A name for the batch, by which it is known if it comes again. Default None: its content.
+            A name that tells whether the batch was seen before. Default None: its content tells.
         date : str, or array of shape (n,), optional
-            When its rows were predicted, for "since when": a text, or a column of them, with rows in
-            the order of their dates. Every date is a period of its own then, so that days which come
-            late, or together, keep theirs; with clusters a batch is one period, of its last date.
-            Default None: no date is shown.
+            When its rows were predicted, to tell since when the model is wrong: a text, or a column of
+            them, with rows in the order of their dates. Every date is then a period of its own, so days
+            that come late or together keep theirs; with clusters a batch is one period, with its last
+            date. Default None: no date is shown.
         logits : bool, default False
             As in :func:`caltest.test`.
 
@@ -215,8 +214,8 @@ class Monitor:
         Raises
         ------
         InputError
-            If the batch was seen before, is of other classes, columns or groups, or the input is
-            wrong. Nothing is changed then.
+            If the batch was seen before, has other classes, columns or groups, or the input is wrong.
+            Nothing is changed then.
 
         Examples
         --------

@@ -72,18 +72,18 @@ class Evidence(Facts):
         "count" of events for times, or the "mean" of point forecasts.
     since : int
         The row, counted from 0, from which on some bet has won most: an estimate of when the error
-        began, which may be off by hundreds of rows where it is small.
+        began. For a small error it may be off by hundreds of rows.
     predicted_since, observed_since : float
-        Mean probability and rate of the event since then; chosen after the fact, so "about". Of times
-        until an event, events a row: expected of what was followed of it, and seen.
+        Mean probability and rate of the event since then; chosen after the fact, so "about". For times
+        until an event, events per row: expected given how long it was followed, and observed.
     error, low, high : float
         Predicted less observed over all rows, with limits that hold at any time, for all groups and
         events at once.
     first, latest : array of shape (K, 3)
         Rows, sum predicted and sum observed in at most ten bins, of the first 500 rows and of those
-        after them, the latest 500 to 1 000 (the first where there are no others). Of the probability of
-        the main event, with about equal counts, and at least 20 rows or so; of numbers and times, ten
-        of equal width of where the outcome lies in what was predicted.
+        after them, the latest 500 to 1 000 (the first where there are no others). Bins are of the
+        probability of the main event, with about equal counts, and at least 20 rows or so; for numbers
+        and times, ten bins of equal width of the predicted probability of a smaller outcome.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)
@@ -139,11 +139,11 @@ class Period(Facts):
     log_evalue : float
         Logarithm of the evidence when it ended.
     event : str
-        The event, the same of all periods: class 1 of two, or that the top class is right; of numbers
-        that an outcome is above its predicted median, or outside its predicted central half, whichever
-        the evidence that counts most is about.
+        The event, the same for all periods: class 1 of two, or that the top class is right; for
+        numbers, that an outcome is above its predicted median or outside its predicted central half,
+        whichever the strongest evidence is about.
     predicted, observed : float
-        Mean probability and rate of the event; of times until an event, events a row.
+        Mean probability and rate of the event; for times until an event, events per row.
     low, high : float
         Limits of predicted less observed in this period; they hold for all periods and events at once.
     """
@@ -187,26 +187,26 @@ class MonitorState(Result):
     clusters : int or None
         Number of their clusters; None without clusters.
     waiting : int
-        Rows that wait for their outcome, or for that of a row before them.
+        Number of rows that wait for their outcome, or for that of an earlier row.
     set_aside : int
-        Rows of clusters that came before, which do not count.
+        Number of rows of clusters that came before, which do not count.
     alarm_row : int or None
         After how many rows the threshold was first reached; None if it was not.
     alarm_date : str or None
         The date of that batch, if given.
     evidence : tuple of Evidence
-        On all rows, then on every group in the order in which they appeared.
+        Evidence on all rows, then on every group in the order in which they appeared.
     periods : tuple of Period
-        The path: what batches brought, in their order.
+        What batches brought, in their order.
     n_classes : int or None
         Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
     functional : str or None
-        Of point forecasts what they state, such as "mean"; else None. Of means and expectiles all sizes
-        are in units of the outcome, and "observed" is what was predicted less the mean error.
+        For point forecasts, what they state, such as "mean"; else None. For means and expectiles, all
+        sizes are in units of the outcome, and "observed" is what was predicted less the mean error.
     about : str
         What is predicted, such as "probabilities of classes".
     model : str or None
-        What was said of the model.
+        Name and version of the model, if given.
 
     Examples
     --------

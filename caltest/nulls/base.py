@@ -82,7 +82,7 @@ class Question(Trial):
     asked : Statistic or None
         The statistic before its rules were fitted to all rows. Default None: not known.
     completions : tuple of arrays
-        Of censored times, the same labels completed anew, exchangeable with the first. Default none.
+        For censored times, the same labels imputed anew, exchangeable with the first. Default none.
     """
 
     statistic: Statistic
@@ -163,7 +163,7 @@ class Answer:
     n_resamples : int or None
         Resamples used; None without any.
     exceedances : int or None
-        Resamples at least as extreme as observed, of two sides the fewer; None without any.
+        Resamples at least as extreme as observed, for the side with fewer; None without any.
     pvalue_interval : tuple of two floats, or None
         Clopper–Pearson interval of the p-value of infinitely many resamples; None without any.
     null_distribution : array of shape (B,), or None

@@ -184,7 +184,7 @@ class ConditionalMoments(Null):
 
     The tail is a saddlepoint approximation or that of a Pearson type III distribution.
 
-    Of a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
+    For a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
 
     Assumption: the shape of the conditional distribution follows from its first moments.
 

@@ -279,9 +279,8 @@ def power(
         ``size``. For an exact null it is known to be at most alpha. Default False, because it
         doubles the time.
     rng : int, SeedSequence or Generator, optional
-        None, an integer, a SeedSequence or a Generator (SPEC 7). The same ``rng`` gives the same
-        numbers for every ``n_jobs``. Each data set depends only on ``rng``, its size and its
-        number.
+        The same ``rng`` gives the same numbers for every ``n_jobs``. Each data set depends only on
+        ``rng``, its size and its number.
     n_jobs : int, optional
         Number of workers, as in joblib: None is one, −1 all cores. They share the data sets.
     progress : bool, default False

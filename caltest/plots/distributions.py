@@ -79,7 +79,7 @@ class PITDisplay(_Path):
     low, high : array of shape (K,)
         The band.
     confidence : float
-        Of the band, simultaneously.
+        Simultaneous confidence of the band.
     n_samples : int
         Rows.
     members : int or None
@@ -137,10 +137,10 @@ class PITDisplay(_Path):
             an end counts in both). "coverage": the share of outcomes in central intervals. Default
             "difference", which shows most.
         lens : str or Lens, optional
-            Of members that are vectors: which number of each is shown, "entry:mu", "pair:mu,tau" or
+            For members that are vectors: which number of each is shown, "entry:mu", "pair:mu,tau" or
             "ranks:average". Default None: outcomes are numbers.
         confidence : float, default 0.95
-            Of the band.
+            Confidence of the band.
         weights : array of shape (n,), optional
             How much each row counts, as in :func:`caltest.test`. Default None: all alike.
         n_resamples : int, default 999
@@ -338,7 +338,7 @@ class SurvivalDisplay(_Path):
         horizon : float, optional
             The time of "horizon". Default None: the last one.
         confidence : float, default 0.95
-            Of the limits of all risks together.
+            Confidence of the limits of all risks together.
         ax : matplotlib Axes, or sequence of them, optional
             Axes to draw in. Default: a new figure.
 

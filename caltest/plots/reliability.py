@@ -60,7 +60,7 @@ class ReliabilityDisplay(Display):
     curve : {"binned", "corp"}
         "binned" or "corp".
     confidence : float
-        Of the bands.
+        Confidence of the bands.
 
     Examples
     --------
@@ -125,8 +125,8 @@ class ReliabilityDisplay(Display):
             "binned" (default): the observed rate in every bin against the mean prediction. "corp":
             the isotonic regression of the labels on the predictions, which needs no bins.
         confidence : float, default 0.95
-            Of the bands. With several panels the simultaneous band holds for all of them together, at
-            level (1 − confidence) / panels each.
+            Confidence of the bands. With several panels the simultaneous band holds for all of them
+            together, at level (1 − confidence) / panels each.
         weights : array of shape (n,), optional
             How much each row counts, as in :func:`caltest.test`. Rates, means and bins of equal
             mass are weighted; bars at the foot count rows. Default None: all rows have equal weight.
@@ -211,7 +211,7 @@ class ReliabilityDisplay(Display):
         X : array of shape (n, d), or data frame
             The rows, as the model takes them.
         y : array of shape (n,)
-            Their labels: values of ``classes_``, to which they are matched. Of a model without
+            Their labels: values of ``classes_``, to which they are matched. For a model without
             ``classes_``, columns counted from 0.
         **options : any
             As in ``from_predictions``.

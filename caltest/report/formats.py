@@ -84,9 +84,9 @@ def to_html(
     Returns
     -------
     str
-        HTML, for light and dark screens, phones and paper. Its one script sorts and filters tables,
-        and nothing is missing without it. Of more than 300 hypotheses the strongest are shown and the
-        others counted; :func:`to_json` has all.
+        HTML, for light and dark screens, phones and paper. Its one script sorts and filters tables, and
+        nothing is missing without it. If there are more than 300 hypotheses, the strongest are shown
+        and the others counted; :func:`to_json` has all.
 
     Examples
     --------

@@ -134,8 +134,8 @@ class PitAndersonDarling(AtLevels, row="pit_ad"):
 class PitChiSquare(AtLevels, row="pit_chi2"):
     """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
 
-    10 Σ_k (share of outcomes in bar k − 1/10)². Of members it is that of the rank histogram, whose bars
-    share what lies across their ends.
+    10 Σ_k (share of outcomes in bar k − 1/10)². For members it is that of the rank histogram, whose
+    bars share what lies across their ends.
 
     References
     ----------
@@ -154,7 +154,7 @@ class PitChiSquare(AtLevels, row="pit_chi2"):
 class Coverage(AtLevels, row="coverage"):
     """Largest standardised error of the coverage of central intervals of 50, 80, 90 and 95%.
 
-    Of quantile forecasts, of the stated intervals that are nearest to these.
+    For quantile forecasts, the stated intervals nearest to these count.
 
     Raises
     ------
@@ -235,10 +235,10 @@ class CRPS(Listed, row="crps"):
     """Continuous ranked probability score less its expectation: above 0 worse than predicted.
 
     n⁻¹ Σ_i [CRPS(F_i, y_i) − E CRPS(F_i, Z)], Z drawn from F_i, in the units of the outcome. Normal
-    distributions and ensembles have it in closed form. Of whole numbers it is the
-    ranked probability score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹² of the probability in
-    either tail may be left out. For other distributions it is integrated adaptively over quantiles: the
-    score and its expectation are right to 10⁻⁴ of the score, for heavy tails and atoms too.
+    distributions and ensembles have it in closed form. For whole numbers it is the ranked probability
+    score Σ_k (F(k) − 1{y ≤ k})², exactly as long as 10⁻¹² of the probability in either tail may be left
+    out. For other distributions it is integrated adaptively over quantiles: the score and its
+    expectation are right to 10⁻⁴ of the score, for heavy tails and atoms too.
 
     Raises
     ------
@@ -418,9 +418,9 @@ _positive = Number(0.0, np.inf, advice="give a positive number, in units of the 
 class SKCEOfNumbers(Listed, takes_weights=True):
     """Squared kernel calibration error of predicted numbers, unbiased: it may be negative.
 
-    1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) +
-    E l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance, and l Gaussian with
-    bandwidth γ. Of normal distributions W₂² = (μ − μ′)² + (σ − σ′)²; of members F is the pool of all
+    1/(n(n−1)) Σ_{i≠j} k(F_i, F_j) h_ij, with h_ij = l(y_i, y_j) − E l(Z_i, y_j) − E l(y_i, Z_j) + E
+    l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance, and l Gaussian with
+    bandwidth γ. For normal distributions W₂² = (μ − μ′)² + (σ − σ′)²; for members F is the pool of all
     L + 1 values, and W₂² the mean square of differences of sorted pools. It detects every kind of
     miscalibration given enough rows. "skce_uq" stands for it where numbers are predicted.
 

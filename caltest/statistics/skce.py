@@ -229,7 +229,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         exact only if the order of the rows carries no information about the labels: in a file that is
         sorted by label, every model looks miscalibrated.
     seed : int, default 0
-        Of the random pairing, a whole number from 0.
+        Seed of the random pairing, a whole number from 0.
 
     Raises
     ------

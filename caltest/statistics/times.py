@@ -81,7 +81,7 @@ class Events(_Events, row="events"):
     horizon : float, optional
         Look at events until this time. Default None: at all.
     cause : str, optional
-        Of competing events, look at those of this cause. Default None: at all.
+        With competing events, look at those of this cause. Default None: at all.
 
     References
     ----------
@@ -110,7 +110,7 @@ class EventSlope(_Events, row="event_slope"):
     horizon : float, optional
         Look at events until this time. Default None: at all.
     cause : str, optional
-        Of competing events, look at those of this cause. Default None: at all.
+        With competing events, look at those of this cause. Default None: at all.
 
     Examples
     --------
