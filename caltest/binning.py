@@ -90,7 +90,7 @@ class Uniform(Binning):
     Parameters
     ----------
     n_bins : int, default 10
-        Intervals an axis. Default 10, the literature's.
+        Intervals per axis. Default 10, as in the literature.
 
     References
     ----------
@@ -120,7 +120,7 @@ class EqualWidth(ScoreBinning):
     Parameters
     ----------
     n_bins : int, default 15
-        Number of intervals. Default 15, the literature's.
+        Number of intervals. Default 15, as in the literature.
 
     Examples
     --------
@@ -144,7 +144,7 @@ class EqualMass(ScoreBinning):
     Parameters
     ----------
     n_bins : int, default 15
-        Number of bins. Default 15, the literature's.
+        Number of bins. Default 15, as in the literature.
 
     Examples
     --------

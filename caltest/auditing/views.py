@@ -550,7 +550,7 @@ class View(SizedRows):
         Whether its own two one-sided tests at level alpha find the mean error within the limit; None
         without a limit or an event.
     rows_needed : int or None
-        If ``inside`` is False: how many rows of its own would make it True with a probability of 80%, if
+        If ``inside`` is False: how many rows of its own would make it True with a probability of 80% if
         the view is calibrated. None if no number would.
     clusters_needed : int or None
         How many clusters like these hold that many rows; None without clusters.

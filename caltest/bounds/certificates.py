@@ -61,7 +61,7 @@ class Certificate(Result):
     proved : float
         A lower bound on the largest distance; 0 if no error is proved.
     confidence : float
-        Confidence that all statements hold together.
+        Confidence that all statements are correct together.
     miscalibrated : tuple of Proved
         Ranges proved to be miscalibrated, from low scores to high ones.
     starts, ends : array of shape (K,)

@@ -283,7 +283,7 @@ class HistogramBinning(_PlugIn):
     Parameters
     ----------
     n_bins : int, default 15
-        Default 15, the literature's.
+        Number of bins. Default 15, as in the literature.
 
     References
     ----------

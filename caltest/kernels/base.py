@@ -466,7 +466,7 @@ class LinearGaussian(_WithBandwidth, Joined):
 
 @options()
 class Linear(Kernel):
-    """Linear kernel, the inner product s·t: sees errors that are linear in the predictions.
+    """Linear kernel, the inner product s·t: it finds errors that are linear in the predictions.
 
     Examples
     --------

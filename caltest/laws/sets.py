@@ -67,8 +67,7 @@ class SetSizes:
 
 @arguments(members=anything, level=anything)
 class Sets(Shaped):
-    """Prediction sets of classes, or intervals of numbers, with the stated probability of holding the
-    outcome.
+    """Prediction sets of classes, or intervals of numbers, that claim to hold the outcome so often.
 
     Give them to :func:`caltest.audit` with the observed classes or numbers. The claim is that at least
     a share ``level`` of all rows is covered, on average; more is claimed only by name.

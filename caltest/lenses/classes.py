@@ -214,7 +214,7 @@ class ClassWise(_Event):
     Parameters
     ----------
     which : int or str
-        Column, a whole number counting from 0; or as text, the name of the class, or a column.
+        A column, counted from 0, or the name of the class.
 
     Examples
     --------

@@ -95,7 +95,7 @@ _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'qu
 class WholeDistribution(NumberLens):
     """For numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
-    It is for statistics of the PIT, which are the same through it; of many groups they are faster.
+    It is for statistics of the PIT, which are the same through it, and faster for many groups.
 
     Examples
     --------
@@ -179,7 +179,7 @@ class Below(_AtThreshold):
     Parameters
     ----------
     threshold : float or str
-        In the units of the outcome, which must be smaller: equal does not count.
+        In the units of the outcome; an equal outcome does not count as below.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Above(_AtThreshold):
     Parameters
     ----------
     threshold : float or str
-        In the units of the outcome, which must be larger: equal does not count.
+        In the units of the outcome; an equal outcome does not count as above.
 
     Examples
     --------
@@ -224,8 +224,8 @@ SEEN = ("not seen", "seen")
 class Until(_AtThreshold):
     """For times: does the event come until a time, the horizon, as often as predicted?
 
-    Where the end of follow-up is known, what counts is whether it is seen: until the horizon, and until
-    that end.
+    If the end of follow-up is known, the question is whether the event is observed until the horizon
+    and until that end.
 
     Parameters
     ----------
@@ -452,7 +452,8 @@ class Entry(OfVectors):
     entry : str
         Its name among those of the members.
     within : Lens, optional
-        A lens of numbers. Default None, "distribution": where the entry lies among the members'.
+        A lens for numbers. Default None: "distribution", where the entry lies among those of the
+        members.
 
     Examples
     --------
@@ -483,7 +484,7 @@ class Entry(OfVectors):
 
 @options()
 class Pair(OfVectors):
-    """For vectors: how two entries go together: the product of both, less their means in the pool.
+    """For vectors: how two entries vary together, as the product of both less their means in the pool.
 
     Through it "bias" is above 0 where predicted correlations are too high, below 0 where too low.
 
@@ -520,9 +521,9 @@ class VectorRanks(OfVectors):
     Parameters
     ----------
     by : {"average", "band_depth"}
-        "average": the mean rank of its entries; outcomes that lie too high give too few low ranks, and
-        too weak predicted dependence too many at both ends. "band_depth": how central its entries are,
-        Σ_k (N − r_k)(r_k − 1); too narrow predictions give too many low ones.
+        "average": the mean rank of its entries; outcomes that are too high give too few low ranks, and
+        too weak a predicted dependence gives too many at both ends. "band_depth": how central its
+        entries are, Σ_k (N − r_k)(r_k − 1); too narrow predictions give too many low ones.
 
     References
     ----------

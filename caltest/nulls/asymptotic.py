@@ -36,13 +36,12 @@ _WELL_WITHIN = 0.5  # skewness or excess kurtosis; more is worth a note
 class NormalApproximation(Null):
     """p-value from the normal distribution: the classical choice for sums over rows.
 
-    A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a
-    standard deviation under H0 that the predictions give exactly, and z is taken with these.
-    So have the mean scores of predicted numbers ("crps", "ecd", "dawid_sebastiani", "bias", "spread"):
-    their variances are sums over counts, or integrals right to about 10⁻³.
-    SKCE_ul is taken as published, z = √k T/σ̂ with the sample standard deviation σ̂ of its k terms.
-    ``"moments"`` costs the same, is right in the tails too, and for SKCE_ul has far more power: this
-    null is here to reproduce the literature.
+    A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a standard
+    deviation under H0 that the predictions give exactly, and z is taken with these. The same holds for
+    the mean scores of predicted numbers ("crps", "ecd", "dawid_sebastiani", "bias", "spread"): their
+    variances are sums over counts, or integrals right to about 10⁻³. SKCE_ul is taken as published, z =
+    √k T/σ̂ with the sample standard deviation σ̂ of its k terms. ``"moments"`` costs the same, is right
+    in the tails too, and for SKCE_ul has far more power: this null is here to reproduce the literature.
 
     Assumption: many independent terms, none of which dominates: their sum is normal.
 
@@ -351,9 +350,8 @@ _DRAWS = 256  # resamples whose weights are held at a time
 class Bootstrap(Null):
     """Approximate p-value for U-statistics such as "skce_uq": resample rows of the Gram matrix.
 
-    With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values
-    n⁻¹ (wᵀ h̃ w − Σ_i w_i h̃_ii) are compared with n · SKCE_uq. All resamples are one product of
-    matrices a tile.
+    With h̃_ij = h_ij − h̄_i − h̄_j + h̄ and multinomial counts w of n draws, the values n⁻¹ (wᵀ h̃ w −
+    Σ_i w_i h̃_ii) are compared with n · SKCE_uq. All resamples are one product of matrices per tile.
 
     Assumption: the rows' empirical distribution stands for their true one.
 

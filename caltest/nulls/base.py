@@ -274,7 +274,7 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 class MonteCarlo(Null):
     """Exact p-value, the default: the statistic's rank among labels drawn from the predictions.
 
-    Assumption: none: rows are independent, that is all.
+    Assumption: rows are independent; no other.
 
     Examples
     --------

@@ -302,10 +302,10 @@ def names_and_sides(question: Question) -> Asked:
 class ComonotoneLabels(_OfSums):
     """p-value for few clusters: labels for which all rows of a cluster are surprised together.
 
-    One uniform number is drawn a cluster, and every row takes the label at that quantile of its own
-    prediction, in the order of the statistic's scores. It is the strongest dependence that the
-    predictions allow, so that the null is cautious where rows depend less on each other: if they are
-    independent, little is found. :class:`ClusterSigns` looks at it by itself where few clusters count.
+    One uniform number is drawn per cluster, and every row takes the label at that quantile of its own
+    prediction, in the order of the statistic's scores. This is the strongest dependence that the
+    predictions allow, so the null is cautious: if rows are independent, it finds little.
+    :class:`ClusterSigns` uses it by itself where few clusters count.
 
     Assumption: clusters are independent of each other.
 
@@ -380,12 +380,13 @@ class OnePerCluster(Null):
     only as many rows as there are clusters, and the factor of two costs power. The value of the
     statistic is its mean over the choices.
 
-    Assumption: none: clusters are independent of each other, that is all.
+    Assumption: clusters are independent of each other; no other.
 
     Parameters
     ----------
     choices : int, default 20
-        How often rows are chosen. Default 20: more depend less on chance, and take longer.
+        How often rows are chosen. Default 20: more make the p-value depend less on chance, and take
+        longer.
 
     References
     ----------

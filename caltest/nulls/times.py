@@ -35,10 +35,10 @@ class EventSigns(Null):
     """p-value of events less expected ones of censored times: the residuals of rows get random signs.
 
     Residuals are 0 on average whatever censors rows, if that does not depend on the time given the
-    prediction. Signs are right as events become many; with few, a Poisson number of events is: of a
-    plain sum the larger of both p-values counts, of any other that or the normal one of the variance
-    that is predicted. With clusters, signs are of clusters; where few events of whole clusters are
-    expected, that variance is the one of clusters whose rows share everything.
+    prediction. Signs are right for many events, a Poisson number of events for few. For a plain sum the
+    larger of both p-values counts; for any other, the larger of that by signs and the normal one with
+    the predicted variance. With clusters, signs are drawn by cluster; where few events of whole
+    clusters are expected, that variance is the one of clusters whose rows share everything.
 
     Assumption: censoring does not depend on the time, given the prediction, and events are many.
 
@@ -142,10 +142,10 @@ FEWEST_ROWS = 50.0  #: Rows in effect, by the size of errors, from which on rand
 class PointErrors(Null):
     """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
 
-    With both ends of outcomes p is 1 over what fixed bets win, with
-    one end that of the side it bounds; each of two sides has half of the level. Else errors get random
-    signs, by cluster if there are any: about right where they are carried by 50 rows in effect,
-    (Σ V²)² / Σ V⁴, and 1 where they are not. Signs of rows are exact where outcomes are symmetric.
+    With both ends of outcomes, p is 1 over the winnings of fixed bets; with one end, this holds for the
+    side that it bounds; each of two sides has half of the level. Otherwise errors get random signs, by
+    cluster if there are any: about right where at least 50 rows carry them in effect, (Σ V²)² / Σ V⁴,
+    and p is 1 where they do not. Signs of rows are exact where outcomes are symmetric.
 
     Assumption: rows, or clusters, are independent; without ends, no rare outcomes carry the mean.
 

@@ -34,7 +34,7 @@ _WAYS = {"temperature": 0.8, "bias": 0.5, "overconfidence": 0.05}
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A model to plan with: its predictions, and what is assumed of the truth.
+    """A model to plan with: its predictions, and what is assumed about the truth.
 
     Make it with :func:`pilot`.
 

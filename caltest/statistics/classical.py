@@ -199,8 +199,7 @@ class LogScore(ECD, row="log_score"):
 
     n⁻¹ Σ_i [−log g_i(y_i) − H(g_i)], H the entropy.
 
-    It is the entropic calibration difference by its older name, see
-    :class:`~caltest.statistics.ECD`, also for ``clip``.
+    See :class:`~caltest.statistics.ECD`, also for ``clip``.
 
     References
     ----------
@@ -300,11 +299,10 @@ class Kuiper(_InOrder, row="kuiper"):
 
     max_x C(x) − min_x C(x), with C as in :class:`KolmogorovSmirnov`, and C = 0 at the start.
 
-    Errors of the rows between two scores are added up and divided by n; the statistic is the
-    largest absolute value over all pairs of scores, in units of probability, not standardised. It
-    is at least the Kolmogorov–Smirnov error and at most twice that, and detects errors of opposite
-    signs better. Both of two classes give the same value. Ties and lens as in
-    :class:`KolmogorovSmirnov`.
+    Errors of the rows between two scores are added up and divided by n; the statistic is the largest
+    absolute value over all pairs of scores, in units of probability, not standardised. It is at least
+    the Kolmogorov–Smirnov error and at most twice that, and detects errors of opposite signs better.
+    Both classes of two give the same value. Ties and lens as in :class:`KolmogorovSmirnov`.
 
     Raises
     ------
@@ -340,7 +338,8 @@ class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
     With ``null="chi2"`` it has as many degrees of freedom as groups that can vary. The usual g − 2
     belong to predictions fitted by logistic regression on these very rows; with predictions of any
     other origin they reject about 11% of calibrated models at a level of 5%, and up to 17% of those
-    that predict rare events. For rare events take the exact null, g degrees reject up to 14% too.
+    that predict rare events. For rare events use the exact null: with g degrees, up to 14% are rejected
+    too.
 
     Parameters
     ----------
@@ -429,8 +428,7 @@ class CoxRecalibration(Listed, row="cox"):
     The line is logit P(y = 1) = a + b · logit p.
 
     The statistic is the χ² of both, with 2 degrees of freedom under ``null="chi2"``; with 1 if all
-    predictions are equal, since they tell no slope. What a and b are :func:`caltest.recalibration`
-    shows.
+    predictions are equal, because they determine no slope. :func:`caltest.recalibration` gives a and b.
     With more than two classes, the top class is tested (the lens "top_label").
 
     Predictions of 0 and 1 have no logit: they are left out if they were right, and make the statistic

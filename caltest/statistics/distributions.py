@@ -120,7 +120,7 @@ class PitCramerVonMises(AtLevels, row="pit_cvm"):
 
 
 class PitAndersonDarling(AtLevels, row="pit_ad"):
-    """The same, with squared distances over t (1 − t): errors of the tails count as much as others.
+    """Anderson–Darling distance of the PIT from uniform: tails count as much as the rest.
 
     Examples
     --------
@@ -193,8 +193,8 @@ def _largest_z(sd: Array, errors: Array) -> Array:
 class Bias(AtLevels, row="bias"):
     """Half less the mean PIT: above 0 predictions are too high, below 0 too low.
 
-    It is between −½ and ½ and about ranks, whatever the units: of a normal law, an error of the mean of
-    δ standard deviations gives .28 δ.
+    It is between −½ and ½ and about ranks, whatever the units: for normal distributions, an error of
+    the mean of δ standard deviations gives .28 δ.
 
     Examples
     --------
@@ -271,8 +271,8 @@ class DawidSebastiani(Listed, row="dawid_sebastiani"):
     """Dawid–Sebastiani score less its expectation: above 0 errors are larger than predicted.
 
     n⁻¹ Σ_i [(y_i − μ_i)² / σ_i² − 1], with the predicted means μ and standard deviations σ: that is the
-    score (y − μ)²/σ² + 2 log σ less its expectation. It knows a distribution by these two numbers. Of
-    normal distributions it is twice the "ecd".
+    score (y − μ)²/σ² + 2 log σ less its expectation. It uses only these two numbers of a distribution.
+    For normal distributions it is twice the "ecd".
 
     Raises
     ------
@@ -422,7 +422,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
     l(Z_i, Z_j), Z drawn from F, k = exp(−W₂/ν) for the Wasserstein distance, and l Gaussian with
     bandwidth γ. For normal distributions W₂² = (μ − μ′)² + (σ − σ′)²; for members F is the pool of all
     L + 1 values, and W₂² the mean square of differences of sorted pools. It detects every kind of
-    miscalibration given enough rows. "skce_uq" stands for it where numbers are predicted.
+    miscalibration given enough rows. Where numbers are predicted, "skce_uq" is this statistic.
 
     Parameters
     ----------
@@ -511,8 +511,8 @@ class EnergyScore(Listed, row="energy"):
     """Energy score of vectors less its mean over the pool: above 0 worse than predicted.
 
     n⁻¹ Σ_i of L⁻¹ Σ_k ‖x_k − y‖ − (2 L (L − 1))⁻¹ Σ_{k,l} ‖x_k − x_l‖ over the other L values of the
-    pool, entries divided by their standard deviations in the pool, so that units do not matter. It sees
-    errors of location and spread; dependence is seen by lenses of pairs and by "omnibus".
+    pool, entries divided by their standard deviations in the pool, so that units do not matter. It
+    finds errors of location and spread; lenses of pairs and "omnibus" find errors of dependence.
 
     References
     ----------

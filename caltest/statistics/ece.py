@@ -266,10 +266,10 @@ class ECESweep(Listed, row="ece_sweep"):
 
     (Σ_b |b|/n · |observed rate − mean prediction|^q)^(1/q), over bins of equal numbers of rows.
 
-    Beginning with 2, bins are one more and one more as long as the observed rate rises, or stays, from
-    every bin to the next; the last such number is used, and 1 bin if it falls from the first of 2 to
-    the second. The search is done anew for every drawn label set, so the p-value is exact.
-    With more than two classes, the top class is tested (the lens "top_label").
+    The number of bins grows from 2 as long as the observed rate nowhere falls from one bin to the next;
+    the last such number is used, and 1 bin if the rate falls from the first of 2 to the second. The
+    search is done anew for every drawn label set, so the p-value is exact. With more than two classes,
+    the top class is tested (the lens "top_label").
 
     Parameters
     ----------
@@ -442,10 +442,10 @@ class Scan(_LargestSigned, row="scan"):
     """Scan statistic: the largest standardised error of any range of predictions, for two classes.
 
     T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I of n, n/2, n/4, …
-    rows in the order of p, each overlapping the next by half, down to 64 rows and n/64 (of more than
-    65 536 rows, 1024 and n/256). Equal scores stay together. No bins are chosen: errors of any length
-    are seen, where they are.
-    With more than two classes, the top class is tested (the lens "top_label").
+    rows in the order of p, each overlapping the next by half, down to 64 rows and n/64 (with more than
+    65 536 rows, 1024 and n/256). Equal scores stay together. No bins need be chosen: errors of any
+    length are found where they are. With more than two classes, the top class is tested (the lens
+    "top_label").
 
     Parameters
     ----------

@@ -55,15 +55,14 @@ SIDES = {"both": 0, "over": -1, "under": 1}
 class FeatureScan(OfFeatures, row="feature_scan"):
     """Largest error of any slice by features: intervals of numbers, levels of categories, and any two.
 
-    Of every slice the signed root of the likelihood ratio of one shift of the log odds, so that rare
-    events do not win by skewness. Slices are of up to eight quantile bins of each column, and of up to
-    four of every two; missing values are a level.
+    The value for a slice is the signed root of the likelihood ratio of one shift of the log odds, so
+    that rare events do not win by skewness. Slices are of up to eight quantile bins of each column, and
+    of up to four of every two; missing values are a level.
 
     Parameters
     ----------
     min_rows : int, default 50
-        The least number of rows of a slice. Default 50: in fewer only errors of some 20 points could
-        be found.
+        The least number of rows of a slice. Default 50: fewer could only show errors of some 20 points.
     side : {"over", "under", "both"}, default "both"
         Which errors count: "over" (predictions too high), "under", or "both" (default).
 
@@ -93,7 +92,7 @@ class FeatureScan(OfFeatures, row="feature_scan"):
 
 
 class FeatureRidge(OfFeatures, row="feature_ridge"):
-    """How well a learner foretells residuals from the features and the prediction.
+    """How well a learner predicts residuals from the features and the prediction.
 
     The score, with every row left out, of kernel ridge regression with a Gaussian kernel on ranks of
     numbers, levels of categories and the log odds of the prediction. It finds errors that spread over
@@ -117,13 +116,13 @@ class FeatureRidge(OfFeatures, row="feature_ridge"):
 
 @options(model=regressor, folds=Whole(2))
 class Learned(OfFeatures, takes_weights=True):
-    """How well your own learner foretells residuals from the features and the prediction.
+    """How well your own learner predicts residuals from the features and the prediction.
 
-    The mean, over rows, of the residual times what the learner foretells of it, fitted to the residuals
-    of the other folds: 0 or less where nothing can be foretold. The learner is fitted anew to every
-    draw of labels, so that the p-value is exact for any learner. :func:`caltest.test` therefore takes
-    99 draws by default, and p-values are .01 or more. "feature_ridge" is much faster, and finds as much
-    on most data.
+    The mean, over rows, of the residual times its prediction by the learner, fitted to the residuals of
+    the other folds: 0 or less if nothing can be predicted. The learner is fitted anew to every draw of
+    labels, so the p-value is exact for any learner. :func:`caltest.test` therefore takes 99 draws by
+    default, and p-values are .01 or more. "feature_ridge" is much faster, and finds as much on most
+    data.
 
     Parameters
     ----------
@@ -131,9 +130,9 @@ class Learned(OfFeatures, takes_weights=True):
         A regressor of scikit-learn, or any object with ``fit(X, y)`` and ``predict(X)``. X are ranks of
         numbers and indicators of categories, standardised, and the log odds of the prediction; y are
         residuals: the event (0 or 1) less its probability, for numbers the PIT less ½. It is copied
-        before every fit. A ``random_state`` that is None is set to 0; a model that predicts other
-        numbers when it is fitted to the same data again is refused. Weights of rows count in the mean,
-        and not in the fit.
+        before every fit. A ``random_state`` of None is set to 0; a model that predicts other numbers
+        when fitted to the same data again is refused. Weights of rows count in the mean, not in the
+        fit.
     folds : int, default 2
         How many times it is fitted to each draw, every time to all rows but one fold. Rows of one
         cluster are in one fold.

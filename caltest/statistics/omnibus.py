@@ -153,7 +153,7 @@ class Omnibus(Listed, row="omnibus"):
     * "skce_uq" with the exponential kernel at the median distance, for errors of whole classes, and
       at a quarter of it, for local ones;
     * "ecd", two-sided, for over- and underconfidence, and labels predicted with almost no probability;
-    * "kuiper" of the top label (of two classes: of class 1), for errors of the confidence that change
+    * "kuiper" of the top label (for two classes: of class 1), for errors of the confidence that change
       their sign.
 
     Each part is standardised by its mean, variance and skewness under H0 given the predictions,
@@ -172,15 +172,15 @@ class Omnibus(Listed, row="omnibus"):
     Parameters
     ----------
     multiples : sequence of float, default (0.25, 1.0)
-        For classes, like all options: of the bandwidth at which the kernel statistic is taken. Each
-        is a part, and costs as much as "skce_uq". Default (0.25, 1): four times the median sees what
-        the median sees (errors of whole classes) no better. 1/16 would see very local errors.
+        Multiples of the bandwidth at which the kernel statistic is taken; like all options, for classes
+        only. Each is a component, and costs as much as "skce_uq". Four times the median finds errors of
+        whole classes no better than the median; 1/16 would find very local errors.
     kernel : Exponential, default ``Exponential("median", "tv")``
         The exponential kernel whose bandwidth is multiplied. Default ``Exponential("median", "tv")``,
         see :class:`BiasedSKCE`.
     approximation : {"auto", "nystrom", "fourier"} or None, default "auto"
-        As in :class:`BiasedSKCE`, of the kernel statistics. Default "auto": kernels of low rank where
-        rows are many, and moments from 1 024 of the rows.
+        As in :class:`BiasedSKCE`, for the kernel statistics. With "auto", kernels have low rank if rows
+        are many, and moments come from 1 024 of the rows.
 
     Raises
     ------

@@ -165,21 +165,21 @@ class OfHits(OfOrder):
 class Runs(OfHits, row="runs", takes_weights=False):
     """Number of hits that follow a hit: do hits cluster?
 
-    A hit is an event; or that an outcome lies beyond a predicted quantile (that it equals it is none).
-    Distributions take a lens such as "quantile:0.01", through which a hit is the rarer of both classes;
-    without one, quantile forecasts are looked at at their outermost level, the lower of two. The
-    p-value is exact, as hits of one chance are independent if forecasts used all earlier outcomes. Too
-    many hits raise the number too: results say whether it is more than as many in random order have.
+    A hit is an event, or an outcome beyond a predicted quantile (an equal one is no hit). Distributions
+    take a lens such as "quantile:0.01", through which a hit is the rarer of both classes; without one,
+    quantile forecasts use their outermost level, the lower of two. The p-value is exact, because hits
+    of equal probability are independent if forecasts used all earlier outcomes. Too many hits raise the
+    number too: the result tells whether it is more than in random order.
 
-    For events whose chances vary the value is the normal score of Σ y_{t−1} y_t, the events that follow
-    one: how probable so many or more are, if as many with the mean of their chances are independent, of
-    which no others with that mean have more probable large numbers. That is about right, and cautious;
-    nothing is ever drawn, since chances may depend on earlier outcomes.
+    For events whose probabilities vary, the value is the normal score of Σ y_{t−1} y_t, the events that
+    follow one: the probability of so many or more among independent events that all have the mean
+    probability, for which large numbers are most probable. That is about right, and cautious; nothing
+    is drawn, because probabilities may depend on earlier outcomes.
 
     Notes
     -----
     The hypothesis is more than calibration: each forecast is right given *all* earlier outcomes and
-    forecasts. One that is calibrated but neglects yesterday's outcome is found.
+    forecasts. The test finds a calibrated model that neglects yesterday's outcome.
 
     References
     ----------
@@ -198,8 +198,8 @@ class Runs(OfHits, row="runs", takes_weights=False):
 class Decay(OfHits, row="decay", takes_weights=False):
     """Σ .9^gap over all pairs of hits, a gap being how many rows the second comes after the first.
 
-    As "runs", it is about hits, and exact; it finds hits that come near to each other, though not one
-    right after the other. Refused for events whose chances vary.
+    Like "runs" it is about hits, and exact; it finds hits that come close together, but not one right
+    after the other. Refused for events whose probabilities vary.
 
     Examples
     --------
@@ -217,7 +217,7 @@ class Decay(OfHits, row="decay", takes_weights=False):
 class Autocorrelation(OfOrder, row="autocorrelation", takes_weights=False):
     """Largest standardised autocorrelation: of PITs 1 to 5 rows apart, and of |PIT − ½| over all five.
 
-    The first finds means that lag behind, the second spreads that do ("volatility clusters"). Both are
+    The first finds means that lag behind, the second spreads that lag ("volatility clusters"). Both are
     taken about the mean of the sample, so that PITs which are wrong on average do not raise them. Exact
     for distributions without atoms, and members without ties, if forecasts used all earlier outcomes.
 

@@ -271,7 +271,7 @@ class _OfPoints(Listed, takes_weights=True):
 
 
 class PointBias(_OfPoints, row="point_bias"):
-    """Mean error of point forecasts, forecast less outcome: the mean of V, above 0 where too high.
+    """Mean error of point forecasts, forecast less outcome: the mean of V, above 0 if too high.
 
     Examples
     --------
@@ -316,7 +316,7 @@ class PointSlope(_OfPoints, row="point_slope"):
 
 
 class PointKernel(Listed, row="point_kernel"):
-    """How well kernel ridge regression on the forecast foretells errors, every row left out.
+    """How well kernel ridge regression on the forecast predicts errors, each row left out in turn.
 
     Examples
     --------

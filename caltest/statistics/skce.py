@@ -154,7 +154,7 @@ class BiasedSKCE(_AllPairs, row="skce_b"):
         (exponential, two classes); else "nystrom".
     rank : int, default 256
         Columns F at most. Default 256: in simulations (1 000 rows, ten classes) as powerful as the
-        kernel itself, where 32 columns lost up to a sixth. Without an approximation it does not count.
+        kernel itself, where 32 columns lost up to a sixth. Without an approximation it has no effect.
 
     References
     ----------

@@ -73,8 +73,8 @@ class Events(_Events, row="events"):
 
     n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
     censoring: 0 on average whatever censors rows, as long as it does not depend on the time given the
-    prediction. Where the end of follow-up is not known, its p-value is by random signs of
-    rows, at least that of a Poisson number of events: about right.
+    prediction. Where the end of follow-up is not known, its p-value comes from random signs of rows,
+    and is at least that of a Poisson number of events: about right.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class Events(_Events, row="events"):
 
 
 class EventSlope(_Events, row="event_slope"):
-    """The same, with rows that count from −1, the lowest predicted risk, to 1, the highest.
+    """Events less expected ones, with weights from −1, the lowest predicted risk, to 1, the highest.
 
     Above 0 there are more events than expected where the risk is high, or fewer where it is low:
     predictions differ too little; below 0, too much. It is the score test of a calibration slope, with
@@ -125,9 +125,9 @@ class EventSlope(_Events, row="event_slope"):
 
 
 class DCalibration(PitChiSquare, row="d_calibration"):
-    """Chi-square of the PIT in ten cells, per row: is each tenth of predicted chances as frequent?
+    """Chi-square of the PIT in ten cells, per row: is each tenth of the predictions as frequent?
 
-    Σ_k (share_k − 0.1)² / 0.1. Censored times are completed, so that it has its exact level; the usual
+    Σ_k (share_k − 0.1)² / 0.1. Censored times are imputed, so that it has its exact level; the usual
     test spreads a censored row over all later cells and then uses the chi-square law, which finds
     hardly anything where many rows are censored.
 
@@ -412,14 +412,14 @@ class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
     Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
     many expected events each, five at least; a prediction that many rows share is a group by itself.
     With ``null="chi2"`` it has as many degrees of freedom as there are groups with an event and with
-    rows that are followed so long, as the others add nothing; one less, as published, belongs to models
-    that were fitted to these rows. That law is rough, as Greenwood's variance is one of few events:
-    with 200 rows it rejects 14 to 30% of calibrated models at 5%.
+    rows that are followed so long, because the others add nothing; one less, as published, is for
+    models that were fitted to these rows. That law is rough, because Greenwood's variance rests on few
+    events: with 200 rows it rejects 14 to 30% of calibrated models at 5%.
 
     Parameters
     ----------
     horizon : float, optional
-        The time. Default None: that of the predictions, where risk at one time is predicted.
+        The time. Default None: that of the predictions, if risk at one time is predicted.
 
     References
     ----------
@@ -499,12 +499,12 @@ class ICI(_Smooth, row="ici"):
 
     The distance at a prediction is that of Kaplan and Meier's risk from the mean predicted one, of the
     30% of rows with the nearest predictions, fewer at both ends, which count less the farther they are
-    (Beran 1981). It only describes: of calibrated predictions it is above 0 by chance, too.
+    (Beran 1981). It only describes: for calibrated predictions it is above 0 by chance, too.
 
     Parameters
     ----------
     horizon : float, optional
-        The time. Default None: that of the predictions, where risk at one time is predicted.
+        The time. Default None: that of the predictions, if risk at one time is predicted.
 
     References
     ----------
