@@ -4,10 +4,9 @@ One convention everywhere: bins on an axis are right-closed, (a, b], and the fir
 end too. A prediction on an edge is in the bin below it, 0 in the first and 1 in the last; equal
 predictions share a bin. Nothing is dropped, and no bin of a partition is empty.
 
-Bands are of the share of events in every bin. Labels are drawn from the predictions, the predictions
-held fixed: the count of a bin is a Poisson binomial under H0. A *pointwise* band leaves out any one
-point with probability at most α, a *simultaneous* one leaves out any point at all with probability at
-most α.
+Bands are for the share of events in every bin. With the predictions held fixed and labels drawn from
+them, the count of a bin is Poisson binomial under H0. A *pointwise* band leaves out any one point with
+probability at most α, a *simultaneous* one leaves out any point at all with probability at most α.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Simulated:
     Attributes
     ----------
     probs : array of shape (n, m)
-        What the model states, rows on the simplex, read-only.
+        Predicted probabilities, rows on the simplex, read-only.
     labels : array of int of shape (n,)
         Observed labels, integers in 0..m−1, read-only.
     truth : array of shape (n, m)
@@ -99,12 +99,12 @@ def tempered(
     temperature : float
         t > 0; 1 is calibrated.
     rng : int, SeedSequence or Generator, optional
-        None, an integer, a SeedSequence or a Generator (SPEC 7).
+        Seed, as in :func:`caltest.test`.
 
     Returns
     -------
     Simulated
-        With ``truth`` g, which the stated probabilities determine.
+        With ``truth`` g, which the predicted probabilities determine.
 
     References
     ----------

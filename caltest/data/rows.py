@@ -351,16 +351,16 @@ class Rows:
     notes : tuple of str
         What was done to the input and is worth telling. Default none.
     doubts : tuple of Premise
-        What they put in doubt, such as whether two clusters are one. Default none.
+        Premises that these notes put in doubt, such as whether two clusters are one. Default none.
     stated : array of shape (n, m), or None
         For rows that were read as rounded, the values as they were stated, which need not sum to 1.
     weights : array of shape (n,)
-        What every row counts; of :func:`sample` 1 on average. Default: ones.
+        Weight of each row; from :func:`sample`, 1 on average. Default: ones.
     clusters : array of int of shape (n,), or None
-        Numbers of clusters: rows of one may depend on each other. Default None: all rows are
-        independent.
+        Number of the cluster of each row: rows of one may depend on each other. Default None: all rows
+        are independent.
     places : array of int of shape (n,), or None
-        Where these rows are among those that were given. Default None: they are these.
+        Places of these rows among the given ones. Default None: they are the given ones.
     part_of : Extent or None
         How many rows there are in all, and how they count, where these are only some of them: a
         statistic of a part is in units of the whole. Default None: there are no others.
@@ -516,10 +516,10 @@ class Sample:
     rows : Rows
         What was predicted of n rows, and what else belongs to them.
     labels : array of shape (n,) or (n, d)
-        What was observed, (n,), read-only: classes, whole numbers in 0..m−1; or numbers, or vectors
-        (n, d), where these are predicted.
+        What was observed, read-only: classes, whole numbers in 0..m−1; or numbers, or vectors (n, d),
+        where these are predicted.
     premises : tuple of Premise
-        What was found in doubt when they were read. Default none.
+        Premises put in doubt when the input was read. Default none.
 
     Examples
     --------

@@ -278,7 +278,7 @@ class HistogramBinning(_PlugIn):
 
     ĉ(p) is the mean residual of the training rows in p's bin.
 
-    Bins of equal width; the bin of p that no training row is in gives the mean of all residuals.
+    Bins have equal width; a bin without a training row gives the mean of all residuals.
 
     Parameters
     ----------
@@ -525,8 +525,8 @@ class TwoStepKernelRidge(Ridge):
     regularization : float, default 0.001
         λ > 0.
     kernel : Kernel, default ``Gaussian(0.5**0.5)``
-        A kernel of :mod:`caltest.kernels` on the probability of class 1 of two classes, on the full
-        vector of more. Default exp(−‖p − p'‖²), the paper's.
+        A kernel of :mod:`caltest.kernels` on the probability of class 1 for two classes, on the full
+        vector for more. Default exp(−‖p − p'‖²), as in the paper.
     regularization_scaling : {"usual", "published"}, default "usual"
         "usual" (default): c = λ n; "published": c = λ n^0.75, as the paper's authors computed.
 

@@ -349,12 +349,12 @@ class ResultDisplay(Display):
 
         Parameters
         ----------
-        result
-            What is shown.
-        ax
+        result : result of caltest
+            What to draw.
+        ax : matplotlib Axes, or sequence of them, optional
             As in :meth:`~caltest.plots.Display.plot`.
-        **options
-            What else the display takes besides its result, by name.
+        **options : any
+            Other arguments of the display, by name.
 
         Returns
         -------

@@ -63,11 +63,11 @@ class _Path(Display):
 
 @dataclass(frozen=True, eq=False)
 class PITDisplay(_Path):
-    """Plot where outcomes lie in what was predicted of them: the probability integral transform.
+    """Plot where outcomes lie in their predicted distributions: the probability integral transform.
 
-    Make it with :meth:`from_predictions`. With probability ``confidence`` everything that is drawn of
-    calibrated predictions lies in the band at once, for every number of rows and every distribution,
-    counts included: no random number is added to the PIT (Czado, Gneiting and Held 2009).
+    Make it with :meth:`from_predictions`. If predictions are calibrated, everything that is drawn lies
+    in the band with probability ``confidence``, for every number of rows and every distribution, counts
+    included: no random number is added to the PIT (Czado, Gneiting and Held 2009).
 
     Attributes
     ----------
@@ -83,13 +83,13 @@ class PITDisplay(_Path):
     n_samples : int
         Rows.
     members : int or None
-        L, where members of ensembles were predicted; None of other distributions.
+        L, where members of ensembles were predicted; None for other distributions.
     lens : str or None
         The name of the lens; None without one.
     completed : bool
-        Whether censored times are drawn from the prediction, so that errors look smaller: of
-        "histogram" and "coverage". The "difference" of times is Kaplan and Meier's, as far as ten rows
-        are followed, with a band that is about right (Hall and Wellner 1980).
+        For "histogram" and "coverage", whether censored times are drawn from the prediction, so that
+        errors look smaller. For times, "difference" is Kaplan and Meier's, as far as ten rows are
+        followed, with a band that is about right (Hall and Wellner 1980).
 
     Examples
     --------
@@ -131,11 +131,11 @@ class PITDisplay(_Path):
             Outcomes.
         kind : {"difference", "histogram", "coverage"}, default "difference"
             "difference": every level less the share of outcomes at or below the predicted quantile,
-            whose largest value is the statistic "pit_ks". "histogram": in which tenth of what was
-            predicted outcomes lie; of members, at which of the L + 1 ranks (of more than 25, in 10 to
-            24 bins of as many ranks each; where there are none such, in tenths, of which a rank across
-            an end counts in both). "coverage": the share of outcomes in central intervals. Default
-            "difference", which shows most.
+            whose largest value is the statistic "pit_ks". "histogram": in which tenth of the predicted
+            distribution outcomes lie; for members, at which of the L + 1 ranks (of more than 25, in 10
+            to 24 bins of as many ranks each; where there are none such, in tenths, of which a rank
+            across an end counts in both). "coverage": the share of outcomes in central intervals.
+            Default "difference", which shows most.
         lens : str or Lens, optional
             For members that are vectors: which number of each is shown, "entry:mu", "pair:mu,tau" or
             "ranks:average". Default None: outcomes are numbers.
@@ -272,7 +272,7 @@ _BAND = 1.959964  # standard deviations
 
 @dataclass(frozen=True, eq=False)
 class SurvivalDisplay(_Path):
-    """Plot predicted times until an event against what was seen, censored or not.
+    """Plot predicted times until an event against observed ones, censored or not.
 
     Make it with :meth:`from_predictions`, where the end of follow-up is not known.
 
@@ -285,12 +285,12 @@ class SurvivalDisplay(_Path):
         risk, averaged; or mean predicted and observed risks of these strata at the horizon; or times
         with events less expected ones.
     low, high : array of shape (K,)
-        Of "horizon" simultaneous limits of observed risks (Fay, Brittain and Proschan 2013); of
-        "events" the band that calibrated predictions stay in at every single time, about; else as
+        For "horizon", simultaneous limits of observed risks (Fay, Brittain and Proschan 2013); for
+        "events", a band that calibrated predictions stay in at any single time, about; otherwise as
         ``values``.
     more : tuple of two arrays
-        Of "curves" the mean predicted chances and Kaplan and Meier's of all rows; of "horizon" the
-        points of a smooth curve, predicted and observed.
+        For "curves", the mean predicted chances and Kaplan and Meier's estimate for all rows; for
+        "horizon", the points of a smooth curve, predicted and observed.
     n_samples : int
         Rows.
 

@@ -46,11 +46,11 @@ class BoundsDisplay(ResultDisplay):
     Make it with ``from_result``.
 
     Each range with a proven error is shaded; its mark is at the mean predicted probability and the
-    observed rate. The bold line across it, parallel to the diagonal, is the bound: for some rows
-    of the range the true probability is beyond this line, which need not be so for their mean. The
-    title gives the bound for all rows, and the one of the worst range if it is lower. Open circles
-    are 15 bins of equal width. If there are more than five ranges in one direction, the five with the
-    strongest evidence are drawn, as the legend says.
+    observed rate. The bold line across it, parallel to the diagonal, is the bound: for some rows of the
+    range the true probability is beyond this line, which need not hold for their mean. The title gives
+    the bound for all rows, and the one of the worst range if it is lower. Open circles are 15 bins of
+    equal width. If there are more than five ranges in one direction, the five with the strongest
+    evidence are drawn, as the legend says.
 
     Parameters
     ----------
@@ -135,11 +135,11 @@ class ComparisonDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    Both in percentage points, of all rows (for point forecasts their loss, in units of the outcome);
-    models are in the order of their mean absolute errors, the smallest on top. Left: these errors, over
+    Both are in percentage points, on all rows (for point forecasts, the loss in units of the outcome);
+    models are sorted by their mean absolute errors, the smallest on top. Left: these errors, over
     tenths of the model's own predictions, with their exact intervals. Right: their differences to that
-    of the first model, with paired intervals; a filled diamond is a difference that is shown, a hollow
-    circle one that is not.
+    of the first model, with paired intervals; a filled diamond is a difference that was found, a hollow
+    circle one that was not.
 
     Parameters
     ----------
@@ -274,11 +274,12 @@ class AuditDisplay(ResultDisplay):
 
     Make it with ``from_result``.
 
-    One picture shows errors, predicted less observed, of what leads and of other views. The thick bar
-    is the view's own interval, which decides what is within the limit; the thin bar is the one of all
-    together, which decides what is beyond it. Dashed lines are the limit. A filled diamond is an error
-    that was found, a hollow circle one that was not. The other picture is the one beside it in the
-    report: observed against predicted, a PIT or rank histogram, or the evidence among that of draws.
+    One picture shows errors, predicted less observed, of the headline and of other views. The thick bar
+    is the view's own interval, which decides what is within the limit; the thin bar is the simultaneous
+    one, which decides what is beyond it. Dashed lines are the limit. A filled diamond is an error that
+    was found, a hollow circle one that was not. The other picture is the one beside it in the report:
+    observed against predicted, a PIT or rank histogram, or the observed evidence among that of
+    simulations.
 
     Parameters
     ----------
@@ -383,13 +384,13 @@ class MonitorDisplay(ResultDisplay):
 
     Left: the evidence after every batch, on a logarithmic scale, with the line of the alarm and the row
     at which it was reached (a filled diamond); below it predicted less observed in every batch, with
-    limits that hold for all batches at once (a filled diamond: without 0); of numbers, of the event
-    where evidence is strongest, as the title says. Right, where evidence is
-    strongest, all rows or a group: reliability of the first rows and of the latest, in bins of about
-    equal counts; of numbers and times, how many outcomes lie in each tenth of what was predicted,
-    with bands: if the model is calibrated, all marks lie within theirs with a probability of 95%,
-    whichever group is shown, in a picture that is looked at once. A filled mark is outside its band.
-    For point forecasts of a mean there is no such picture.
+    limits that hold for all batches at once (a filled diamond: limits without 0); for numbers, the
+    event with the strongest evidence, as the title tells. Right, where evidence is strongest, for all
+    rows or a group: reliability of the first rows and of the latest, in bins of about equal counts; for
+    numbers and times, how many outcomes lie in each tenth of the predicted distribution, with bands: if
+    the model is calibrated, all marks lie within them with a probability of 95%, whichever group is
+    shown, in a picture that is looked at once. A filled mark is outside its band. For point forecasts
+    of a mean there is no such picture.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """Write an audit as a report: a web page, a pull-request comment, data, or test results for CI.
 
-All are made of a frozen :class:`~caltest.auditing.result.Audit` and nothing else: the same audit gives
+All come from a frozen :class:`~caltest.auditing.result.Audit` and nothing else, so the same audit gives
 the same bytes.
 """
 

@@ -74,12 +74,12 @@ def to_html(
         What :func:`caltest.audit` found; or another result, such as that of :func:`caltest.compare`,
         whose page has its picture and its summary.
     title : str, optional
-        What the report is about, a model's name for instance. Default: "Calibration audit", or what
-        kind of result it is.
+        What the report is about, such as the name of a model. Default None: "Calibration audit", or the
+        kind of result.
     command : str, optional
-        The shell command that repeats the audit, shown beside the Python call. Default: none.
+        The shell command that repeats the audit, shown beside the Python call.
     date : str, optional
-        When the audit was made, as text. Default: none, so that the same audit gives the same bytes.
+        When the audit was made, as text. Default None: no date, so the same audit gives the same bytes.
 
     Returns
     -------
@@ -170,7 +170,7 @@ def to_markdown(
     -------
     str
         Markdown as GitHub and GitLab show it: the verdict, the worst views with their intervals, what
-        to do next, what repeats it. It stays short, however many hypotheses there are.
+        to do next, and the call that repeats it. It stays short, however many hypotheses there are.
 
     Examples
     --------
@@ -225,9 +225,8 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     -------
     str
         XML: one test suite with a test case for every hypothesis, and one for the limit, if there is
-        one. There are failures exactly where the gate fails: then every finding is one. Where it
-        passes, findings stand in their cases as text. What was not looked at is skipped, with the
-        reason.
+        one. If the gate fails, every finding is a failure; if it passes, findings stand in their cases
+        as text. What was not looked at is skipped, with the reason.
 
     Examples
     --------
@@ -283,7 +282,7 @@ def schema() -> dict[str, Any]:
     Returns
     -------
     dict
-        It allows nothing that it does not name, so that a reader may rely on it.
+        It allows nothing that it does not name, so readers may rely on it.
 
     Examples
     --------

@@ -178,8 +178,9 @@ def _table(module: str, names: list[str], paged: bool = True) -> list[str]:
     if not names:
         return []
     table = [f".. currentmodule:: {module}", "", ".. autosummary::", "   :nosignatures:", ""]
-    toctree = [".. toctree::", "   :hidden:", "", *(f"   {module}.{name}" for name in names), ""]
-    return [*table, *(f"   {name}" for name in names), "", *(toctree if paged else [])]
+    pages = [f"   {name} <{module}.{name}>" for name in names]
+    toctree = [".. toctree::", "   :hidden:", "", *pages, ""] if paged else []
+    return [*table, *(f"   {name}" for name in names), "", *toctree]
 
 
 def _of_name(module: str, name: str, beside: Sequence[Any] = ()) -> str:
@@ -206,6 +207,7 @@ def _entry(module: str, name: str, beside: Sequence[Any]) -> list[str]:
         kind, options = "class", ["   :members:"]
         if issubclass(value, ResultDisplay):
             options, again = [*options, "   :inherited-members: Display"], {"shows"}
+        again |= {*getattr(value, "_fields", ())}  # of a named tuple, which have no words of their own
         if again:
             options.append(f"   :exclude-members: {', '.join(sorted(again))}")
     return [f".. auto{kind}:: {name}", *options, ""]
