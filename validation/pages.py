@@ -124,9 +124,10 @@ def rewritten(text: str, page: Path) -> str:
     def index(mark: re.Match[str]) -> str:
         heads = "| question | where | figures and tables | command | a full run |"
         rows = [heads, "| --- | --- | --- | --- | --- |"]
-        others = [each for each in pages() if each != page and each.stem != "paper"]
+        of_studies = {ROOT / "docs" / f"{name}.md" for name in ("others", "wild")}
+        of_studies |= {*(ROOT / "docs" / "validation").glob("*.md")}
         for name, study in STUDIES.items():
-            at = [each for each in others if _shows(each, study.files)]
+            at = [each for each in sorted(of_studies) if _shows(each, study.files)]
             where = ", ".join(link(each, each.stem) for each in at)
             there = [each for each in sorted(study.files, key=_last) if (RESULTS / each).exists()]
             files = ", ".join(link(RESULTS / each) for each in there)
