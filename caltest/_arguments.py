@@ -45,7 +45,7 @@ _MOST_DIGITS = 18  # of a number that 64 bits hold
 
 
 def as_float(value: object) -> float | None:
-    """Return a real number as a float, infinite if it is too large for one; None for what is none."""
+    """Return a real number as a float, ±inf if it is too large; None if it is not a real number."""
     if type(value) is float:
         return value
     if isinstance(value, bool) or not isinstance(value, Real):
@@ -57,14 +57,14 @@ def as_float(value: object) -> float | None:
 
 
 def as_int(value: object) -> int | None:
-    """Return a whole number as an int; None for what is none, such as 3.0 or True."""
+    """Return a whole number as an int; None if it is not one, such as 3.0 or True."""
     if type(value) is int:  # the others cost microseconds
         return value
     return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
 def has(value: Any, *names: str) -> bool:
-    """Whether a value has all these attributes; an object that fails when it is asked has none.
+    """Whether a value has all these attributes; False if looking them up raises.
 
     NGBoost's distributions answer None for every name.
     """
@@ -72,13 +72,13 @@ def has(value: Any, *names: str) -> bool:
 
 
 def wrong(name: str, value: object, do: str | Phrase) -> InputError:
-    """Return the error that an argument is not what it should be."""
+    """Return the error for an argument with an unusable value."""
     return InputError(argument=name, found=quoted(value), do=do)
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number between two ends, which count or do not: "[)" has its low end and not its high one."""
+    """A number in an interval; ``ends`` are written as in mathematics, "[)" excludes the high end."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -98,7 +98,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number from a lowest to a highest one."""
+    """A whole number from ``low`` to ``high``."""
 
     low: int = 1
     high: int = 1_000_000_000
@@ -118,7 +118,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class OneOf:
-    """An object of a class, "module:Class Class"; a module that was not imported has no objects."""
+    """An instance of a class in "module:Class Class"; none exists if the module is not imported."""
 
     path: str
     advice: str
@@ -134,14 +134,14 @@ class OneOf:
 
 
 def name_or_place(name: str, value: object) -> str | int:
-    """Return the name of a column, or its place."""
+    """Return the name of a column, or its position."""
     limit = 10**_MOST_DIGITS
     number = Whole(-limit, limit, "give the name of a column, or its place")
     return value if isinstance(value, str) else number(name, value)
 
 
 def regressor(name: str, value: T) -> T:
-    """Return an object that learns numbers, as regressors of scikit-learn do."""
+    """Return a regressor, as in scikit-learn."""
     classifies = has(value, "predict_proba") or has(value, "decision_function")
     if isinstance(value, type) or classifies or not has(value, "fit", "predict"):
         do = "a regressor: an object with fit(X, y) and predict(X)"
@@ -150,19 +150,19 @@ def regressor(name: str, value: T) -> T:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return True or False, of numpy too."""
+    """Return True or False; numpy's booleans are accepted."""
     if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return bool(value)
     raise wrong(name, value, "give True or False")
 
 
 def anything(name: str, value: T) -> T:
-    """Return what is given: the name means something else here, and the function checks it."""
+    """Return the value unchanged: here the name means something else, and the function checks it."""
     return value
 
 
 def names(name: str, value: object) -> tuple[str, ...]:
-    """Return a name, or several, as several."""
+    """Return a name or several names as a tuple."""
     several = (value,) if isinstance(value, str) else value
     if isinstance(several, Sequence) and all(isinstance(each, str) for each in several):
         return tuple(several)
@@ -183,20 +183,20 @@ def path(name: str, value: object) -> str:
 
 
 def paths(name: str, value: object) -> Any:
-    """Return the path of a file, or those of several."""
+    """Return the path of one file, or a list of paths."""
     several = isinstance(value, list | tuple) and value
     return [path(name, each) for each in several] if several else path(name, value)
 
 
 def texts_by_name(name: str, value: object) -> Any:
-    """Return texts by name, as they are."""
+    """Return a mapping of texts to texts unchanged."""
     if not isinstance(value, Mapping) or {type(x) for pair in value.items() for x in pair} - {str}:
         raise wrong(name, value, "give texts by the names of columns, as in {'target': 'rain'}")
     return value
 
 
 def jobs(name: str, value: object) -> int:
-    """Return a number of workers; −1 is all cores."""
+    """Return a number of workers; −1 means all cores."""
     found = as_int(value)
     if found and -MOST_JOBS <= found <= MOST_JOBS:
         return found
@@ -205,7 +205,7 @@ def jobs(name: str, value: object) -> int:
 
 
 def axes(name: str, value: object) -> object:
-    """Return matplotlib's axes: one, or several in a sequence or an array."""
+    """Return matplotlib axes: a single one, or a sequence or array of them."""
     from matplotlib.axes import Axes
 
     several = value.ravel().tolist() if hasattr(value, "ravel") else value
@@ -222,7 +222,7 @@ positive_integer = Whole()
 real_kernel = OneOf(
     "caltest.kernels:Kernel", "give a real-valued kernel of caltest.kernels, such as Gaussian(0.5)"
 )
-#: Its sixth power is a float still.
+#: Its sixth power is still a finite float.
 positive_number = Number(1e-40, 1e40, "[]", "give a positive number, 1e-40 to 1e40")
 level = Number(0.0, 1.0, advice="give a level between 0 and 1, such as 0.05")
 confident = Number(0.0, 1.0, advice="give one between 0 and 1, such as 0.95")
@@ -239,7 +239,7 @@ SIDES = ("too_low", "too_high")
 
 
 def limit(name: str, value: object, most: float = math.inf) -> float | dict[str, float | None]:
-    """Return the error that matters: a number above 0, or by side, None where none matters, or 0.
+    """Return the error that matters: a number above 0, or one per side, None where none matters.
 
     It is of probabilities if it is to be below 1.
     """
@@ -267,7 +267,7 @@ def step(name: str, value: object) -> float:
     return 1.0 / steps
 
 
-#: What an argument of a name is, wherever it stands; None too where its type hint says so.
+#: The check for every argument of this name; where the type hint says so, None is accepted too.
 KINDS: dict[str, Kind] = {
     **dict.fromkeys(("alternative", "batch", "blocks", "command", "correction", "date"), _text),
     **dict.fromkeys(("guaranteed", "logits", "progress", "skip_missing"), flag),
@@ -300,7 +300,7 @@ KINDS: dict[str, Kind] = {
 
 
 def real_array(name: str, value: Any, advice: str = "give numbers") -> NDArray[np.float64]:
-    """Return an array of real numbers in float64; what is none, or is too large, is refused."""
+    """Return an array of real numbers in float64; refuse values that are not real or too large."""
     import numpy as np
 
     check_unmasked(name, value)
@@ -311,7 +311,7 @@ def real_array(name: str, value: Any, advice: str = "give numbers") -> NDArray[n
 
 
 def check_unmasked(name: str, value: object, advice: str = "leave out what has no value") -> None:
-    """Raise if an entry is masked: arrays would hold what lies beneath, lists a NaN."""
+    """Raise if an entry is masked: converted to an array it would show the value under the mask."""
     row = _masked(value)
     if row is not None:
         where, place = (", the first in {row}", row) if row >= 0 else ("", None)
@@ -320,7 +320,7 @@ def check_unmasked(name: str, value: object, advice: str = "leave out what has n
 
 
 def _masked(value: object, depth: int = 3) -> int | None:
-    """Return the row of the first masked entry, −1 for a number that is masked; None without any."""
+    """Return the row of the first masked entry, −1 for a masked scalar; None if nothing is masked."""
     import numpy as np
 
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
@@ -333,7 +333,7 @@ def _masked(value: object, depth: int = 3) -> int | None:
 
 
 def takes(*given: str, of: Callable[..., Any], called: str | None = None) -> bool:
-    """Say whether a function can be called with so many arguments; raise if not, if it is ``called``.
+    """Return whether a function can be called with these arguments; if not and ``called``, raise.
 
     A function in C that has no signature is taken to accept them.
     """
@@ -350,7 +350,7 @@ def takes(*given: str, of: Callable[..., Any], called: str | None = None) -> boo
 
 
 def changed(given: T, **values: Any) -> T:
-    """Return a copy of a frozen object with other values in some fields, which are not checked."""
+    """Return a copy of a frozen object with some fields changed, without checking them."""
     found = copy(given)
     for name, value in values.items():
         object.__setattr__(found, name, value)
@@ -358,7 +358,7 @@ def changed(given: T, **values: Any) -> T:
 
 
 def when_asked(*names: str) -> Callable[[Class], Class]:
-    """Let fields of a frozen dataclass be given as functions, called when they are needed."""
+    """Let fields of a frozen dataclass hold functions that are called when the field is first read."""
 
     def asked(name: str, given: Any) -> Any:
         if callable(value := vars(given)[name]):
@@ -378,17 +378,17 @@ def when_asked(*names: str) -> Callable[[Class], Class]:
 
 
 def level_of_confidence(confidence: float) -> float:
-    """Return 1 − confidence as it is written, where floats would say 0.050000000000000044."""
+    """Return 1 − confidence without rounding noise: 0.05 instead of 0.050000000000000044."""
     return float(1 - Decimal(repr(float(confidence))))
 
 
 def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
-    """Raise if so few draws cannot reach a level: the smallest p-value is sides / (1 + draws)."""
+    """Raise if so few draws cannot reach the level: the smallest p-value is sides / (1 + draws)."""
     least = sides / (1 + draws)
     if least <= level:
         return
     count = math.ceil(min(sides / level * (1 - 1e-12), 2.0 * MOST_RESAMPLES)) - 1
-    count += sides / (1 + count) > level  # by rounding
+    count += sides / (1 + count) > level  # rounding may require one more
     do = Phrase("give {enough} or more", {"enough": Argument(name, count)})
     if count > MOST_RESAMPLES:
         do = Phrase("choose a level that draws can reach, such as 0.01")
@@ -401,7 +401,7 @@ def check_draws(name: str, draws: int, level: float, sides: int = 1) -> None:
 
 
 def whole_number(value: object) -> int | None:
-    """Return a number from 0 on that is written in decimal digits, 18 at most; None if it is none."""
+    """Return a whole number ≥ 0 of at most 18 digits, or written as one; None if it is not one."""
     found = as_int(value)
     if found is not None:
         return found if 0 <= found < 10**_MOST_DIGITS else None
@@ -410,7 +410,7 @@ def whole_number(value: object) -> int | None:
 
 
 def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """Return the name that an unknown one may have meant, if any is close."""
+    """Return the closest match to an unknown name, or None."""
     if not isinstance(name, str) or len(name) > MOST:
         return None
     close = difflib.get_close_matches(name, list(names), n=1, cutoff=cutoff)
@@ -418,7 +418,7 @@ def closest(name: object, names: Iterable[str], cutoff: float = 0.6) -> str | No
 
 
 def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
-    """Return ``choices[name]``; an unknown name is answered with the closest one and all others."""
+    """Return ``choices[name]``; for an unknown name, raise and suggest the closest one."""
     if isinstance(name, str) and name in choices:
         return choices[name]
     close = closest(name, choices, cutoff=0.5)
@@ -427,12 +427,12 @@ def choose(kind: str, name: object, choices: Mapping[str, T]) -> T:
 
 
 def among(*words: str) -> Kind:
-    """Return what checks that an argument is one of some words."""
+    """Return a check that an argument is one of these words."""
     return lambda name, value: choose(name, value, dict.fromkeys(words))
 
 
 def made(kind: str, given: object, choices: Mapping[str, type[T]], base: type[T], do: str) -> T:
-    """Return an object of a kind: given by its name, as its class, or as it is."""
+    """Return an object of a kind, from its name, its class or an instance."""
     given = choose(kind, given, choices) if isinstance(given, str) else given
     found = given() if isinstance(given, type) and issubclass(given, base) else given
     if not isinstance(found, base):
@@ -444,7 +444,7 @@ def made(kind: str, given: object, choices: Mapping[str, type[T]], base: type[T]
 
 
 def arguments(**kinds: Kind) -> Callable[[Of], Of]:
-    """Check the arguments of a public function, or of a class when an object is made.
+    """Check the arguments of a public function, or of a class on construction.
 
     ``kinds`` says what arguments are that are not among `KINDS`, or are something else here. A default
     value is never checked. Signature, type hints and docstring stay.
@@ -461,7 +461,7 @@ def arguments(**kinds: Kind) -> Callable[[Of], Of]:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def options(**kinds: Kind) -> Callable[[Class], Class]:
-    """Make a frozen dataclass whose fields are options; `arguments` checks them."""
+    """Make a frozen dataclass of options, checked by `arguments`."""
 
     def decorated(cls: Class) -> Class:
         return arguments(**kinds)(cast("Class", dataclass(frozen=True)(cls)))
@@ -469,7 +469,7 @@ def options(**kinds: Kind) -> Callable[[Class], Class]:
     return decorated
 
 
-#: Why some functions take no features.
+#: Why some functions accept no features.
 _FEATURELESS = {
     "Monitor": "bets on predictions alone",
     "compare": "answers for models in groups that are named",
@@ -492,7 +492,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
         if name_of in _FEATURELESS and "features" in kwargs:
             why = f"caltest.{name_of} {_FEATURELESS[name_of]}"
             raise InputError(f"{why}; leave out features, and give them to caltest.audit.")
-        numbers: dict[str, Any] = {}  # as Python's, whatever kind was given; limits by both sides
+        numbers: dict[str, Any] = {}  # as Python numbers, whatever was passed; limits by both sides
         for name, value in chain(zip(places, args, strict=False), kwargs.items()):
             if name in kinds and value is not defaults[name] and not (value is None and name in free):
                 found = kinds[name](name, value)
@@ -509,7 +509,7 @@ def _checked(function: Any, own: dict[str, Kind]) -> Any:
 
 # ------------------------------------------------------------------ the environment
 
-#: What variables that libraries read may be, and how that is said.
+#: Allowed values of environment variables that libraries read, as a pattern and in words.
 _VARIABLES = {
     "NUMBA_NUM_THREADS": ("(0*[1-9][0-9]{0,3})?", "a whole number from 1 to 9999"),
     "SOURCE_DATE_EPOCH": ("[0-9]{0,11}", "whole seconds since 1970"),
@@ -517,7 +517,7 @@ _VARIABLES = {
 
 
 def check_variable(name: str) -> None:
-    """Raise if a variable of the environment is one with which a library cannot be imported."""
+    """Raise if an environment variable has a value that would make a library fail on import."""
     known, do = _VARIABLES[name]
     if not re.fullmatch(known, given := os.environ.get(name, "")):
         text = f"the environment variable {name} is {quoted(given)}; set it to {do}, or unset it."

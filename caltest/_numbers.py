@@ -1,4 +1,4 @@
-"""Numbers as a reader sees them."""
+"""Numbers as readers see them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _STEPS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0005, 0.0002, 
 
 
 class Unit(NamedTuple):
-    """What errors are in, and what is predicted and observed: of probabilities, or of outcomes."""
+    """The unit of errors, with the words for predicted and observed values."""
 
-    name: str = "points"  #: After a number; "" of outcomes whose unit has no name.
-    heading: str = "points"  #: Of a column, or an axis.
-    predicted: str = "predicted probability"  #: Of an axis, and so is the next.
+    name: str = "points"  #: After a number; "" for outcomes whose unit has no name.
+    heading: str = "points"  #: For a column or an axis.
+    predicted: str = "predicted probability"  #: For an axis, as is the next.
     observed: str = "observed rate"
-    seen: str = "observed"  #: In a word; of expectiles no outcome is, but the forecast less V.
+    seen: str = "observed"  #: In one word; for expectiles not an outcome, but the forecast less V.
     mean: str = "rate"
     loss: str = "log loss"
-    ends: tuple[float, float] = (0.0, 1.0)  #: Between which means lie.
-    times: float = 100.0  #: By what an error is multiplied when it is written.
-    of_outcomes: bool = False  #: Whether they are numbers, and not probabilities.
+    ends: tuple[float, float] = (0.0, 1.0)  #: The range in which means lie.
+    times: float = 100.0  #: Factor by which errors are multiplied when written.
+    of_outcomes: bool = False  #: Whether errors are those of numbers, not of probabilities.
 
 
 _UNIT: ContextVar[Unit | None] = ContextVar("unit", default=None)
 
 
 def unit() -> Unit:
-    """Return the unit of errors, and so of what is predicted and observed, that are written now."""
+    """Return the unit in which errors, predictions and observations are being written."""
     return _UNIT.get() or Unit()
 
 
 def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that writes or draws a result, its first argument, do so in the result's unit.
+    """Make a function that writes or draws a result (its first argument) use the result's unit.
 
     That is percentage points, but for an audit of point forecasts, whose errors are in units of the
     outcome. What is called on the way asks :func:`unit`.
@@ -66,17 +66,17 @@ def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
 
 
 def with_unit(number: str) -> str:
-    """Write a number, or what else is said of one, with its unit: "9.8 points", "9.8 EUR", "9.8"."""
+    """Write a number, or words for one, with its unit: "9.8 points", "9.8 EUR", "9.8"."""
     return f"{number} {unit().name}".rstrip()
 
 
 def up_to(error: float) -> str:
-    """Write how large an error is at most, from 0 on, with its unit."""
+    """Write the largest absolute error that is possible, with its unit."""
     return with_unit(outward_points(0.0, error)[1])
 
 
 def figures(value: float, digits: int) -> str:
-    """Write a number of any size in so many digits, and without zeros after them.
+    """Write a number of any size to this many digits, without trailing zeros.
 
     Examples
     --------
@@ -87,19 +87,19 @@ def figures(value: float, digits: int) -> str:
 
 
 def _decimals(*sizes: float) -> int:
-    """Return the decimals that write the first size above 0 in two or three digits: −1 is tens."""
+    """Return the decimals that give the first positive size two or three digits; −1 means tens."""
     size = next((each for each in sizes if 0.0 < each < math.inf), 20.0)
     return min(math.ceil(math.log10(20.0 / size)), 12)
 
 
 def _length(value: float, *ends: float) -> float:
-    """Return how long the interval of a value is, as far as its ends are known."""
+    """Return the length of an interval around a value, using the ends that are finite."""
     known = [value, *filter(math.isfinite, ends)]
     return max(known) - min(known)
 
 
 def _placed(value: float, decimals: int, sign: str = "") -> str:
-    """Write a number to so many decimals."""
+    """Write a number to this many decimals."""
     value = round(value, decimals) + 0.0
     return f"{value:{sign},.{max(decimals, 0)}f}".replace("-", "−").replace("inf", "∞")
 
@@ -110,7 +110,7 @@ def short(value: Any) -> str:
 
 
 def without_rounding(value: float, *beside: float) -> float:
-    """Return a number, or 0 for one that is the rounding of sums of others: by default, of 0.01 or so.
+    """Return a number, or 0 if it is only rounding error of sums of the others (by default about 0.01).
 
     Examples
     --------
@@ -122,7 +122,7 @@ def without_rounding(value: float, *beside: float) -> float:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """Write a number with four digits, or so many.
+    """Write a number to four significant digits, or ``digits``.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def points(error: float) -> str:
 
 
 def about_points(error: float, noun: str = "percentage point") -> str:
-    """Write a difference of probabilities, at least 0, in as many digits as matter in a sentence.
+    """Write a difference of probabilities, at least 0, with the digits that matter in a sentence.
 
     Examples
     --------
@@ -188,8 +188,8 @@ def outward_points(low: float, high: float) -> tuple[str, str]:
 
 
 def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
-    """Round an interval outwards, in as many digits or, if it would reach 0 by that alone, in more."""
-    for finer in (*range(digits, digits + 3), digits):  # three more at most, so that no end is 0
+    """Round an interval outwards; use more digits if rounding alone would make it reach 0."""
+    for finer in (*range(digits, digits + 3), digits):  # more digits, so that no end becomes 0
         scale = 10.0**finer
         ends = float(np.floor(low * scale + 1e-9)) / scale, float(np.ceil(high * scale - 1e-9)) / scale
         if low * high <= 0.0 or 0.0 not in ends:
@@ -198,7 +198,7 @@ def _outward(low: float, high: float, digits: int) -> tuple[int, float, float]:
 
 
 def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
-    """Write a difference of probabilities in points, with its sign, as finely as its interval.
+    """Write a signed difference of probabilities in points, with precision suited to its interval.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def signed_points(gap: float, low: float = 1.0, high: float = 1.0) -> str:
 
 
 def percent(share: float, digits: int) -> str:
-    """Write a share; one that is not quite all or nothing does not look as if it were.
+    """Write a share in percent; one that is almost 0% or 100% is not written as if it were.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def percent(share: float, digits: int) -> str:
 
 
 def kept_of(rates: Mapping[Any, float]) -> str:
-    """Write which shares of the rows of classes were kept.
+    """Write the share of rows kept for each class.
 
     Examples
     --------
@@ -245,7 +245,7 @@ def kept_of(rates: Mapping[Any, float]) -> str:
 
 
 def percents(one: float, other: float, least: int = 0, *ends: float) -> tuple[str, str]:
-    """Write two shares in percent, with as many digits as distinguish them, or ``least``.
+    """Write two shares in percent, with enough digits to distinguish them and at least ``least``.
 
     Or two means of outcomes, in as many as the interval of their difference justifies, or itself.
 
@@ -277,7 +277,7 @@ def percents(one: float, other: float, least: int = 0, *ends: float) -> tuple[st
 
 
 def confidence_text(confidence: float) -> str:
-    """Write a confidence in percent, which never is 100.
+    """Write a confidence in percent, never as 100%.
 
     Examples
     --------
@@ -292,7 +292,7 @@ def confidence_text(confidence: float) -> str:
 
 
 def pvalue(value: float, alpha: float) -> str:
-    """Write a p-value so that it is seen on which side of alpha it lies.
+    """Write a p-value with enough digits to show on which side of alpha it lies.
 
     Examples
     --------
@@ -307,7 +307,7 @@ def pvalue(value: float, alpha: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Write a number of things.
+    """Write a count with its noun: "1 row", "3 rows".
 
     Examples
     --------
@@ -320,7 +320,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
 def in_units(
     found: tuple[float, float, float], sign: str = "", about: str = "", unit: float = 0.01
 ) -> str:
-    """Write a number with its interval, rounded outwards, as precisely as its length justifies.
+    """Write a number with its interval rounded outwards, to the precision that its length justifies.
 
     Examples
     --------
@@ -343,12 +343,12 @@ def in_units(
 
 
 def leading(items: Sequence[T], most: int) -> Sequence[T]:
-    """Return about as many items as there is room for: one more, rather than to say "1 more"."""
+    """Return the first items, at most ``most``; one more if only a single one would be left out."""
     return items[: most + (len(items) == most + 1)]
 
 
 def duration(seconds: float) -> str:
-    """Write how long something takes, in one unit.
+    """Write a duration in a single unit.
 
     Examples
     --------
@@ -362,7 +362,7 @@ def duration(seconds: float) -> str:
 
 
 def probabilities(values: Iterable[float]) -> list[str]:
-    """Write probabilities in few digits that distinguish them; only 0 and 1 look as if they were.
+    """Write probabilities in as few digits as distinguish them; only exact 0 and 1 look like 0 and 1.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def probabilities(values: Iterable[float]) -> list[str]:
 
 
 def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
-    """Return the marks of an axis of probabilities, which begins at the first and ends at the last.
+    """Return tick positions for an axis of probabilities; the first and last tick are its ends.
 
     It is no longer than what is shown on it needs, and its marks leave ``most`` spaces between them, or
     fewer.
@@ -401,7 +401,7 @@ def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5)
 
 
 def shortest_between(low: float, high: float) -> str:
-    """Write the shortest number from ``low`` on and below ``high``; the first itself if there is none.
+    """Write the shortest number x with ``low`` ≤ x < ``high``; ``low`` itself if there is none.
 
     >>> shortest_between(67.0, 68.0), shortest_between(0.1234, 0.1299), shortest_between(0.5, 0.5)
     ('67', '0.124', '0.5')
@@ -416,7 +416,7 @@ def shortest_between(low: float, high: float) -> str:
 
 
 def positional(value: float, digits: int | None = None) -> str:
-    """Write a number without an exponent, unless it is very small or large, in few or all digits.
+    """Write a number without an exponent unless it is very small or large, to ``digits`` or in full.
 
     >>> positional(67.0), positional(12.3456, 4), positional(123456.0, 4), positional(1e-05)
     ('67', '12.35', '123456', '1e-05')

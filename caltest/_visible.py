@@ -1,4 +1,4 @@
-"""Text of others in our messages: on one line, short, every character to be seen."""
+"""Text from users in messages: on one line, short, with every character visible."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-# ------------------------------------------------------------------ every character to be seen
+# ------------------------------------------------------------------ every character visible
 #
-# Class names, groups, file names and cells are whatever someone wrote. On a terminal an escape
-# sequence moves the cursor, in the log of a job a line that begins with ``::`` is a command, and a
-# name of two megabytes is all that is seen. Every sentence and every table passes :func:`line` or
-# :func:`message` on its way out; names pass :func:`shown` where a sentence is made.
+# Class names, groups, file names and cells are whatever someone wrote. On a terminal an escape sequence
+# moves the cursor; in a job's log a line that begins with ``::`` is a command; a name of two megabytes
+# drowns everything else. Every sentence and every table passes through :func:`line` or :func:`message`
+# on its way out; names pass through :func:`shown` where a sentence is made.
 
 _DIRECTIONS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 _NO_WIDTH = "\u00ad\u180e\u200b\u2060\u2061\u2062\u2063\u2064\ufeff\ufff9\ufffa\ufffb"
-_TAGS = "".join(map(chr, range(0xE0000, 0xE0080)))  # a second ASCII, none of which is seen
+_TAGS = "".join(map(chr, range(0xE0000, 0xE0080)))  # an invisible copy of ASCII
 _HIDDEN = frozenset(f"{_TAGS}{_DIRECTIONS}{_NO_WIDTH}\u2028\u2029\ufffe\uffff")
 
-# What continuous integration obeys: GitHub "::error" at the start of a line and "##[error]" anywhere in
-# it, Azure "##vso[…]", TeamCity "##teamcity[…]".
+# Markers that CI systems read as commands: GitHub "::error" at the start of a line and "##[error]"
+# anywhere in it, Azure "##vso[…]", TeamCity "##teamcity[…]".
 _COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\w*\[)")
 
-CLAUSE = 80  # of a clause with a name in it
-_WORD = 160  # of what has no blank in it; a path may be long
+CLAUSE = 80  # of a clause that contains a name
+_WORD = 160  # of a run without blanks; a path may be long
 
 
 def visible(text: str) -> str:
-    """Write what hides in a text (control characters, changes of direction) as Python escapes it.
+    """Write hidden characters (control characters, changes of direction) as Python escapes them.
 
     The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
     """
@@ -44,13 +44,13 @@ def visible(text: str) -> str:
 
 
 def escaped(character: str) -> str:
-    """Write a character as Python escapes it, a visible one too."""
+    """Write a character as Python escapes it, even a visible one."""
     written = character.encode("unicode_escape").decode("ascii")
     return f"\\x{ord(character):02x}" if written == character else written
 
 
 def line(text: str) -> str:
-    """Return one line for a terminal or a log: all visible, and no command to who reads the log."""
+    """Return one line for a terminal or a log: all visible, and nothing that a CI system would obey."""
     return _COMMAND.sub(lambda found: f"{found[1] or ''}{escaped(found[0][-1])}", visible(text))
 
 
@@ -60,38 +60,38 @@ def visible_page(text: str) -> str:
 
 
 def message(text: str, most: int = 500) -> str:
-    """Return a sentence about an input in one line of at most 500 characters.
+    """Return a message about an input as one line of at most 500 characters.
 
     A message begins with what was found and where, and ends with what to do; what may be endless is
     quoted in between. So it is cut there: first what has no blanks in it, then the middle.
     """
-    ends = clipped(text, 8 * most)  # before anything is done to each character of it
+    ends = clipped(text, 8 * most)  # first, so that no step runs over a huge text
     words = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: clipped(word[0], _WORD), line(ends))
     return clipped(words, most)
 
 
 def shown(name: str, most: int = 48) -> str:
-    """Return a name that comes with the data as it is shown: visible, and not long."""
+    """Return a name from the data as shown in messages: visible and short."""
     return clipped(visible(name[: 4 * most] + name[4 * most :][-4 * most :]), most)
 
 
 def shown_class(name: str) -> str:
-    """Return the name of a class, its end left out if it is long."""
+    """Return the name of a class, shortened at its end if it is long."""
     return shortened(visible(name), 24)
 
 
 def shown_value(value: str, most: int = 24) -> str:
-    """Return the value of a group, or the name of a column of groups; blanks at an end are seen."""
+    """Return the value of a group, or the name of a group column; outer blanks are made visible."""
     return shortened(visible(value) if value == value.strip() else f"'{visible(value)}'", most)
 
 
 def shown_column(name: str) -> str:
-    """Return the name of a column of groups."""
+    """Return the name of a group column."""
     return shown_value(name, 20)
 
 
 def clipped(text: str, most: int) -> str:
-    """Leave out the middle of a long text."""
+    """Shorten a long text in its middle."""
     if len(text) <= most:
         return text
     start = shortened(text, most // 2 + 1)
@@ -102,7 +102,7 @@ def clipped(text: str, most: int) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """Leave out the end of a long name, but not half of a sign that is made of several characters."""
+    """Shorten a long name at its end, without splitting a sign made of several characters."""
     if len(name) <= most:
         return name
     end = most - 1
@@ -112,20 +112,20 @@ def shortened(name: str, most: int) -> str:
 
 
 def _joined(character: str, before: str) -> bool:
-    """Whether a character belongs to the one before it: a combining mark, or part of an emoji."""
+    """Whether a character belongs to the one before it: combining marks, parts of an emoji."""
     joiner = "\N{ZERO WIDTH JOINER}"
     skin = 0x1F3FB <= ord(character) <= 0x1F3FF
     return joiner in (character, before) or skin or unicodedata.category(character) in ("Mn", "Me")
 
 
-# ------------------------------------------------------------------ values, as in Python
+# ------------------------------------------------------------------ values, as Python writes them
 
-#: Characters of a quoted value: enough to recognise it, and to leave room for the sentence.
+#: Length of a quoted value: enough to recognise it, with room for the rest of the sentence.
 MOST = 60
 
 
 def quoted(value: object, most: int = MOST) -> str:
-    """Write a value as in Python, or the beginning of a long text; others by their kind."""
+    """Write a value as Python does, the start of a long text, or the type of anything else."""
     kind = type(value)
     name = kind.__name__[:MOST]
     a_kind = f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"
@@ -156,17 +156,17 @@ def quoted(value: object, most: int = MOST) -> str:
 
 
 def as_text(value: object) -> str | None:
-    """Return a value as text; None for what cannot be written, as a number of thousands of digits."""
+    """Return a value as text; None if that fails, as for an integer with thousands of digits."""
     return attempt(lambda: str(value))
 
 
 def reason(error: BaseException) -> str:
-    """Return what an error of others says, on one line."""
+    """Return the message of a third-party error, on one line."""
     return " ".join(str(error).split())
 
 
 def attempt(of: Callable[[], T]) -> T | None:
-    """Return what a function does; None if it fails, as a value of the user's may raise anything."""
+    """Return the result of a function, or None if it raises: user objects may raise anything."""
     try:
         return of()
     except Exception:

@@ -199,7 +199,7 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
         level = fit_line(logits.values, y, w, slope=False) if mixed else None
         line = fit_line(logits.values, y, w) if supremum is None else None
     separated = supremum is not None and len(y) > 0 and not (mixed and k == 1)
-    # Log-likelihoods of (0, 1), of the best (a, 1), and of the best (a, b).
+    # Log-likelihoods of (0, 1), of the best (a, 1) and of the best (a, b).
     none, one = logits.loglik(y, w), level.loglik if level else 0.0
     two = line.loglik if line else supremum or 0.0
     impossible = np.inf if logits.impossible(labels) else 0.0
@@ -211,7 +211,7 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
 
     gains = [2.0 * (two - none), 2.0 * (one - none), 2.0 * (two - one)]
     remarks = []
-    if not view.rows.are_alike:  # gains of such likelihoods have no law that is known
+    if not view.rows.are_alike:  # gains of weighted likelihoods have no known law
         gains[1] = gains[1] if level is None else _distance(level, 1)
         if line is not None:
             gains[0], gains[2] = _distance(line, 2), _distance(line, 2, first=1)
@@ -238,7 +238,7 @@ def recalibration_of(whole: Sample, lens: str | Lens | None = None) -> Recalibra
 
 
 def _distance(line: Line, last: int, first: int = 0) -> float:
-    """Return Wald's χ² of intercept 0 and slope 1, or of one of these."""
+    """Return Wald's χ² for intercept 0 and slope 1, or for one of them."""
     change = np.asarray(line.params - (0.0, 1.0))[first:last]
     with suppress(np.linalg.LinAlgError):
         return float(change @ np.linalg.solve(line.covariance[first:last, first:last], change))
@@ -246,7 +246,7 @@ def _distance(line: Line, last: int, first: int = 0) -> float:
 
 
 def _estimates(line: Line | None, free: int) -> tuple[float, float, float, float]:
-    """Return a, b and their standard errors, NaN where there is no line or b is not free."""
+    """Return a, b and their standard errors; NaN without a line, or if b is not free."""
     if line is None:
         return (np.nan,) * 4
     a, b = (float(value) for value in line.params)

@@ -1,4 +1,4 @@
-"""The error that a wrong input raises, a premise in doubt, a warning, and the parts of sentences."""
+"""Errors and warnings about inputs, premises in doubt, and the sentences they are built from."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from caltest._visible import message
 
 @dataclass(frozen=True)
 class Row:
-    """A row in a sentence, counted from 0: in all of a table, or in one of its files."""
+    """A row in a message, counted from 0 in the whole table or in one of its files."""
 
     number: int
-    of: str = ""  # the one of several files that it is counted in
+    of: str = ""  # the file in which it is counted, if there are several
 
     def __str__(self) -> str:
         return f"row {self.number} (counting from 0){self.of and f' of {self.of}'}"
 
 
 class OfAll(str):
-    """What a sentence says of all rows, left out where only some of them were read."""
+    """A remark about all rows, left out if only some of them were read."""
 
     __slots__ = ()
 
 
-#: Where a command runs: the options, and commands, by what these are called in Python.
+#: In a command: names of options and commands, by their names in Python.
 IN_SHELL: ContextVar[Mapping[str, str]] = ContextVar("IN_SHELL")
 
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in a sentence, with the value it is given, ``...`` if any; or an expression.
+    """An argument in a message, with its value if any (``...``: any value); or an expression.
 
     It is written as in Python; where a command runs, as the option that it is there, or in the words
     ``shell``.
@@ -54,7 +54,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Phrase:
-    """A sentence, or a part of one, with the facts in it by name: phrases themselves, or plain."""
+    """A sentence or part of one, with its facts by name: nested phrases or plain values."""
 
     text: str
     facts: Mapping[str, object] = field(default_factory=dict)
@@ -63,14 +63,14 @@ class Phrase:
         return self.text.format_map(self.facts)
 
     def fact(self, name: str) -> Any:
-        """Return a fact by its name, that of a phrase in it too; None if there is none."""
+        """Return a fact by name, searching nested phrases too; None if there is none."""
         if name in self.facts:
             return self.facts[name]
         parts = (fact.fact(name) for fact in self.facts.values() if isinstance(fact, Phrase))
         return next((found for found in parts if found is not None), None)
 
     def changed(self, change: Callable[[object], object]) -> Phrase:
-        """Return it with other facts, those of its phrases too."""
+        """Return a copy with ``change`` applied to every fact, nested ones too."""
         facts = {
             name: fact.changed(change) if isinstance(fact, Phrase) else change(fact)
             for name, fact in self.facts.items()
@@ -109,7 +109,7 @@ class Premise:
 
 
 class LongWorkWarning(UserWarning):
-    """Warns that a call will take more than a minute: about how long, and what would be faster.
+    """Warns that a call will take more than a minute, about how long, and how to make it faster.
 
     Nothing is wrong with the call. The command line writes it on standard error.
 
@@ -169,40 +169,40 @@ class InputError(ValueError):
             self.phrase = text
         elif facts:
             self.phrase = Phrase(str(text) or "{argument} is {found}; {do}.", facts)
-        else:  # braces in it are braces
+        else:  # no facts: braces in the text are literal
             self.phrase = Phrase("{text}", {"text": str(text)})
         super().__init__(message(str(self.phrase)))
 
     def fact(self, name: str) -> Any:
-        """Return a fact of the message by its name, wherever it stands in it; None if it has none."""
+        """Return a fact of the message by name, nested ones too; None if there is none."""
         return self.phrase.fact(name)
 
     def changed(self, change: Callable[[object], object]) -> InputError:
-        """Return it with other facts."""
+        """Return a copy with ``change`` applied to every fact."""
         return InputError(self.phrase.changed(change))
 
     def moved(self, rows: int) -> InputError:
-        """Return it with rows that so many others stand before, and nothing that is said of all."""
+        """Return a copy with row numbers moved up by ``rows``, without remarks about all rows."""
         without = self.changed(lambda fact: "" if isinstance(fact, OfAll) else fact)
         return without.placed(lambda number: Row(number + rows))
 
     def placed(self, place: Callable[[int], object]) -> InputError:
-        """Return it with other words for its rows, those whose file is not known yet."""
+        """Return a copy with other words for rows whose file is not known yet."""
         return self.changed(
             lambda fact: place(fact.number) if isinstance(fact, Row) and not fact.of else fact
         )
 
     def within(self, name: str) -> InputError:
-        """Return it as one of what is called so, a file for instance."""
+        """Return a copy that names its source, such as a file."""
         return InputError("{name}: {error}", name=name, error=self.phrase)
 
     def explained(self, why: str | Phrase) -> InputError:
-        """Return it with a clause after what to do."""
+        """Return a copy with a clause after the advice."""
         return InputError("{error}; {why}.", error=_without_stop(self.phrase), why=why)
 
 
 def _without_stop(phrase: Phrase) -> Phrase:
-    """Return a sentence without its full stop."""
+    """Return a sentence without its final full stop."""
     last = phrase.text.rpartition("{")[2].removesuffix("}")
     if not phrase.text.endswith("}"):
         return Phrase(phrase.text.removesuffix("."), phrase.facts)

@@ -1,4 +1,4 @@
-"""Options of the command line, each told once: here.
+"""Options of the command line, defined once: here.
 
 A command's options are a text that reads like its help. An entry is ``name TAKES  help``; a line of
 names alone stands for entries that several commands share. Between the name and the help may stand
@@ -269,7 +269,7 @@ json plot
 """,
 }
 
-#: The sections of a command's help, and the options in them; all that are not named ask the question.
+#: The sections of a command's help and their options; options not listed go under "Question".
 SECTIONS = {
     "Input": "FILE FILES STATE label columns mean sd variance quantiles members point functional "
     "low high symmetric unit sets lower upper level claims calibration-rows truth where time event "
@@ -350,7 +350,7 @@ def _parsed(text: str, shared: Mapping[str, Option]) -> Iterator[Option]:
 
 _BY_NAME = {each.name: each for each in _parsed(_SHARED, {})}
 _OF_AUDITS = _BY_NAME | {each.name: each for each in _parsed(_TEXTS["audit"], _BY_NAME)}
-#: The options of every command, by name, in the order of its help.
+#: The options of every command, by name, in the order of the help.
 COMMANDS: Mapping[str, Mapping[str, Option]] = {
     command: {each.name: each for each in _parsed(text, _OF_AUDITS if command == "sbc" else _BY_NAME)}
     for command, text in _TEXTS.items()

@@ -43,7 +43,7 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, tuple | list) else value
 
 
-#: Of a table in a notebook: a name, and a text.
+#: A row of a table in a notebook: a name and a text.
 _ROW = (
     '<tr><th scope="row" style="text-align: left; vertical-align: top">{}</th>'
     '<td style="text-align: left">{}</td></tr>'
@@ -52,9 +52,9 @@ _ROW = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Facts:
-    """Frozen data, arrays read-only, which converts to plain data with what is derived from it."""
+    """Frozen data with read-only arrays, convertible to plain data together with derived values."""
 
-    #: Properties that come with the fields, after them.
+    #: Properties included in the plain data, after the fields.
     derived: ClassVar[tuple[str, ...]] = ()
 
     def __post_init__(self) -> None:
@@ -68,19 +68,19 @@ class Facts:
         return self._plain()
 
     def _plain(self, *without: str) -> dict[str, Any]:
-        """Return the fields and what is derived as plain data, but for some."""
+        """Return fields and derived values as plain data, without the named ones."""
         names = [each.name for each in fields(self) if each.name not in without]
         return {name: plain(getattr(self, name)) for name in (*names, *self.derived)}
 
 
 class PageTable(NamedTuple):
-    """A table of a summary: on a page whole, in text as much of it as there is room for."""
+    """A table in a summary: complete on a web page, cut to the available room in text."""
 
     caption: str
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     most: int = 10  #: Rows in text.
-    where: object = ""  #: Where the others are.
+    where: object = ""  #: Where to find the others.
 
 
 class Page(str):
@@ -90,15 +90,15 @@ class Page(str):
     about: str  #: What kind of result it is.
     kind: str  #: The code of its verdict, for a mark; "" without one.
     chip: str  #: The verdict in a few words; "" without one.
-    why: str  #: What stands beside the verdict, as a clause.
-    headline: str  #: What was found, with size and place, as sentences.
+    why: str  #: An explanation beside the verdict, as a clause.
+    headline: str  #: The finding with its size and place, as sentences.
     size: str  #: A line of numbers.
-    blocks: tuple[str | PageTable, ...]  #: Tables and paragraphs; lines of tables begin with blanks.
-    steps: tuple[str, ...]  #: What to do next.
-    rows: tuple[tuple[str, str], ...]  #: The evidence, names and texts.
-    details: str  #: More of it, for those who ask.
+    blocks: tuple[str | PageTable, ...]  #: Tables and paragraphs; table lines begin with blanks.
+    steps: tuple[str, ...]  #: Next steps.
+    rows: tuple[tuple[str, str], ...]  #: The evidence, as names and texts.
+    details: str  #: More evidence, for ``verbose``.
     notes: tuple[str, ...]  #: Premises in doubt, then other notes.
-    brief: str  #: The facts that matter, in a few words; "" where nobody wrote them.
+    brief: str  #: The key facts in a few words; "" if there are none.
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,11 +141,11 @@ class Result(Facts):
         return _printers.drawn(self, ax, options)
 
     def _page(self) -> Page:
-        """Return the summary, and what other printers make of the same."""
+        """Return the summary with its parts, for other printers."""
         return cast("Page", _printers.written(self, "summary"))
 
     def _written(self, what: str) -> str:
-        """Return what :mod:`caltest.text` writes of it."""
+        """Return the text that :mod:`caltest.text` writes for it."""
         return _printers.written(self, what)
 
     def __str__(self) -> str:
@@ -250,7 +250,7 @@ class CalibrationResult(Result):
     n_resamples: int | None = None
     exceedances: int | None = None
     pvalue_interval: tuple[float, float] | None = None
-    null_distribution: NDArray[np.float64] | Any = None  # for users who know that there is one
+    null_distribution: NDArray[np.float64] | Any = None  # Any: most users need not know that it exists
     warnings: tuple[str, ...] = ()
     seed: int | None = None
     measures: str = ""
@@ -265,7 +265,7 @@ class CalibrationResult(Result):
 
     @property
     def story(self) -> Story:
-        """What it says: whether an error is found, the means, and what to do next."""
+        """The story of the result: verdict, means and next steps."""
         found = self.rejects(self.alpha)
         return Story(
             verdict="found" if found else "not found",
@@ -277,7 +277,7 @@ class CalibrationResult(Result):
 
     @arguments()
     def rejects(self, alpha: float) -> bool:
-        """Say whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
+        """Return whether calibration is rejected at level ``alpha``, which is in (0, 1)."""
         return self.pvalue <= alpha
 
     @arguments(draws=flag)
@@ -295,11 +295,11 @@ class CalibrationResult(Result):
 def result_of(
     question: Question, null: Null, answer: Answer, warnings: tuple[str, ...], **stated: Any
 ) -> CalibrationResult:
-    """Put together what was asked, what the null answered, and facts about the rows."""
+    """Assemble a result from the question, the null's answer and facts about the rows."""
     measure, value = question.statistic, answer.statistic
     facts: dict[str, Any] = {"alternative": question.alternative, "n_classes": question.rows.n_classes}
     facts |= stated
-    if stated["n_samples"] == question.rows.n_samples:  # else it has some of the rows
+    if stated["n_samples"] == question.rows.n_samples:  # else only some of the rows
         facts |= means(question.rows, question.labels, stated.get("lens"))
     return CalibrationResult(
         statistic=float(question.observed if value is None else value),

@@ -1,4 +1,4 @@
-"""`scorer`, for scikit-learn's searches and cross-validation, and a metric, as evaluations take one."""
+"""`scorer` for scikit-learn's searches and cross-validation, and a metric for evaluation harnesses."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class Scorer:
         if not (is_name or sample_weight is None or isinstance(sample_weight, bool)):
             do = "give True, False, None or a name"
             raise InputError(argument="sample_weight", found=quoted(sample_weight), do=do)
-        object.__setattr__(self, "sample_weight", sample_weight)  # in place, as scikit-learn's are
+        object.__setattr__(self, "sample_weight", sample_weight)  # in place, as in scikit-learn
         return self
 
     def get_metadata_routing(self) -> Any:
-        """Return what scikit-learn's metadata routing asks a scorer for."""
+        """Return the request of this scorer for scikit-learn's metadata routing."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         asked = MetadataRequest(owner=repr(self))
@@ -110,7 +110,7 @@ class Scorer:
         return asked
 
     def _accept_sample_weight(self) -> bool:
-        """Answer scikit-learn, which passes on the weights of a fit where routing is not enabled."""
+        """Tell scikit-learn to pass on the weights of a fit when metadata routing is disabled."""
         return True
 
 

@@ -1,4 +1,4 @@
-"""What a result says, decided once: the verdict, what leads, what else there is, and what to do.
+"""The story of a result, decided once: verdict, main finding, other findings, and next steps.
 
 Whoever makes a result makes its story. Text, reports and pictures choose words and marks by its codes,
 and decide nothing.
@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias
 from caltest.exceptions import Premise
 
 Verdict: TypeAlias = Literal["material", "likely", "undecided", "within", "found", "not found"]
-#: Whether an error is too high or too low, for those that a story tells.
+#: Whether a reported error is too high or too low.
 Direction: TypeAlias = Literal["over", "under"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """An error that a story is about, or what is known of one.
+    """An error in a story, or the little that is known about it.
 
     Attributes
     ----------
@@ -44,18 +44,18 @@ class Finding:
 
     @property
     def far(self) -> bool:
-        """Whether it is beyond the limit, as is proved or as is likely."""
+        """Whether the error is proved or likely to be beyond the limit."""
         return self.place in ("beyond", "likely")
 
     @property
     def sized(self) -> Any:
-        """What has the numbers: the part, or the whole."""
+        """The object that holds the numbers: the part if there is one, else the whole."""
         return self.of if self.part is None else self.part
 
 
 @dataclass(frozen=True)
 class Step:
-    """What to do next: a code, for which there is a sentence, and the numbers in it."""
+    """A next step: a code with its own sentence, and the numbers in it."""
 
     code: str
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Story:
-    """What a result says.
+    """The story of a result: everything that its texts are written from.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Story:
         Of every error with an interval, by its ``id``: its direction and its place against the limit.
     """
 
-    verdict: Any  # a code: that of an audit is a Verdict
+    verdict: Any  # a code; an audit's is a Verdict
     found: bool = False
     subject: Finding | None = None
     whole: Finding | None = None
@@ -118,14 +118,14 @@ class Story:
 
     @property
     def named(self) -> tuple[Finding, ...]:
-        """All errors with a proved direction: the subject, what holds it, and the others."""
+        """All errors with a proved direction: subject, whole, opposite and others."""
         first = (self.subject, self.whole, self.opposite)
         return (*(each for each in first if each is not None and each.of is not None), *self.others)
 
     def mark(self, of: Any) -> Finding:
-        """Return what is known of an error with an interval."""
+        """Return the finding for an error with an interval."""
         return self.marks.get(of.id, Finding("", of))
 
     def advised(self, steps: Iterable[Step]) -> Story:
-        """Return the same story with what to do next."""
+        """Return a copy of the story with these next steps."""
         return replace(self, steps=tuple(steps))

@@ -40,18 +40,18 @@ from caltest.nulls.base import Trial
 from caltest.pvalues import Alternative
 from caltest.statistics import STATISTICS, Statistic
 
-#: Sides on which a model may be wrong; the first is the default.
+#: Directions of miscalibration to test; the first is the default.
 ToleranceAlternative: TypeAlias = Literal["two-sided", "over", "under"]
 
 ALTERNATIVES: tuple[ToleranceAlternative, ...] = ("two-sided", "over", "under")
-#: Nulls that say how a statistic is distributed under one given model: the shifted one.
+#: Nulls that give the distribution of a statistic under a single model: here the shifted one.
 _NULLS: tuple[type[Null], ...] = (MonteCarlo, ConditionalMoments)
 
 
 class SidedAnswer(NamedTuple):
-    """What was found on the side with the smaller p-value, which is doubled if both were tested."""
+    """The answer for the side with the smaller p-value, which is doubled if both were tested."""
 
-    question: Question  # of the shifted model
+    question: Question  # asked of the shifted model
     answer: Answer
     side: Side
 
@@ -59,21 +59,21 @@ class SidedAnswer(NamedTuple):
 class RoundedView(NamedTuple):
     """One probability as it was stated."""
 
-    view: Sample  # of two classes, the second is the event
-    n_summed: int  # stated values that its probability adds up
-    tolerance: float  # within which it is what was meant
-    step: float  # to which they were rounded
+    view: Sample  # with two classes; the second is the event
+    n_summed: int  # number of stated values that add up to its probability
+    tolerance: float  # largest error from rounding
+    step: float  # step to which the values were rounded
 
 
 def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedView:
-    """Return what a lens shows of values that were read with this ``rounding``.
+    """Return one probability of predictions that were read with this ``rounding``, seen through a lens.
 
     Raises
     ------
     InputError
         If that is more than one probability, or a sum of so many values that it tells nothing.
     """
-    assert whole.rows.stated is not None  # they were read with it
+    assert whole.rows.stated is not None  # the caller read it with a rounding
     stated = replace(whole.rows.shown_as(whole.rows.stated, whole.rows.classes), stated=None)
     n, m = stated.probs.shape
     view = show(stated, lens)
@@ -82,7 +82,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
         found = f"rounding needs a single probability, and {seen.rows.n_classes} are tested"
         do = f"give {Argument('lens', 'top_label')}, 'class:0' or another lens of one probability"
         raise InputError(f"{found}; {do}, or probabilities that are not rounded.")
-    # Of how many classes the event is one, in every row.
+    # In each row, the number of classes that the event consists of.
     inside = np.sum(view.outcomes(np.repeat(np.arange(m)[:, None], n, axis=1)) == 1, axis=0)
     of_event, of_others = int(inside.max()), int(m - inside.min())
     column, n_summed = (1, of_event) if of_event <= of_others else (0, of_others)
@@ -91,7 +91,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
         why = f"the event adds up {n_summed} values, so any probability is possible"
         do = "give a lens of fewer classes, or probabilities that are not rounded"
         raise InputError(f"rounding is {rounding:.6g}, and {why}; {do}.")
-    per_one = round(1.0 / rounding)  # a sum of multiples is one
+    per_one = round(1.0 / rounding)  # a sum of multiples of the step is a multiple
     one = np.minimum(np.round(seen.rows.probs[:, column] * per_one) / per_one, 1.0)
     pair = np.column_stack([1.0 - one, one] if column else [one, 1.0 - one])
     stated_view = Sample(seen.rows.shown_as(pair, seen.rows.classes), seen.labels)
@@ -99,7 +99,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
 
 
 def check_possible(measure: Statistic, null: Null, alternative: str | None) -> ToleranceAlternative:
-    """Return the alternative, or say why there is no such test."""
+    """Return the alternative, or raise if there is no such test."""
     if not measure.monotone:
         names = ", ".join(name for name, each in STATISTICS.items() if each.monotone)
         found = f"{measure.name!r} is not monotone in the labels"
@@ -125,7 +125,7 @@ def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
 
 
 def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
-    """Return the monotone statistic that sees one side, and which of its values count.
+    """Return the monotone statistic for one side, and the direction of its test.
 
     One without sides grows with the labels: the smaller it is, the more the model is too high.
     """
@@ -137,7 +137,7 @@ def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
 def sided_answer(
     measure: Statistic, null: Null, trial: Trial, tolerance: float, alternative: ToleranceAlternative
 ) -> SidedAnswer:
-    """Test one side, or both and double the smaller p-value."""
+    """Test one side, or both sides with the smaller p-value doubled."""
     rows = trial.rows
     if (m := rows.n_classes) != 2:
         why = f"a tolerance is about one probability, and there are {m} classes through the lens"
@@ -150,7 +150,7 @@ def sided_answer(
         hardest = shifted(rows, side, tolerance)
         sided = sided.fitted(rows)
         form = sided.given(hardest if sided.sided is None else rows)
-        if isinstance(form, LargestError):  # whose intervals are those of the predictions
+        if isinstance(form, LargestError):  # its intervals are those of the predictions
             form = replace(form, chances=hardest.probs[:, 1])
         if not null.fits(form):
             why = f"the null {null.name!r} needs {null.requires}, which {measure.name!r} is not"
