@@ -1,4 +1,4 @@
-"""Laws: what a model predicted of its outcomes, of any kind."""
+"""Laws: predicted distributions of outcomes of every kind."""
 
 from caltest.laws.base import Predictive, Ranks
 from caltest.laws.classes import Classes, Law, Outcomes

@@ -28,13 +28,13 @@ from caltest.exceptions import InputError
 from caltest.laws.classes import Array, Law, read_only
 from caltest.sampling import DRAWS, generator
 
-_NUMBERS = 2**22  # of drawn outcomes held at a time
-_DOUBLINGS = 500  # floats end before
-_OUTER = 1e-12, 1.0 - 1e-12  # levels between which counts have a table; what is outside is left out
-_ELSEWHERE = 1e-9  # probability of other numbers that is none
-_MOST_COUNTS = 2**24  # numbers of the table
+_NUMBERS = 2**22  # drawn outcomes held at a time
+_DOUBLINGS = 500  # doublings of the search range; floats end before
+_OUTER = 1e-12, 1.0 - 1e-12  # levels between which a table of counts reaches; the rest is left out
+_ELSEWHERE = 1e-9  # largest probability of other numbers that is taken as 0
+_MOST_COUNTS = 2**24  # largest table of counts, in numbers
 
-#: What not all laws state, by the method that says it.
+#: Properties that not every law states, by the method that returns them.
 _STATED = {
     "cdf": "distribution function",
     "quantile": "quantiles",
@@ -53,10 +53,10 @@ Excess: TypeAlias = Callable[[Array], Array]
 class Predictive(Law):
     """Base class of predicted distributions: one per row, of a number or a vector; immutable."""
 
-    #: Levels (K,) of the quantiles that are all that is stated; None: whole distributions are.
+    #: Levels (K,) if only quantiles at these are stated; None if the whole distribution is.
     levels: Array | None = None
-    atoms = True  #: Whether single numbers may have a chance: if not, P(Y < y) is P(Y ≤ y).
-    #: What rows are sorted by, as a name of groups.
+    atoms = True  #: Whether single numbers may have positive probability; if not, P(Y < y) is P(Y ≤ y).
+    #: Name of the groups that rows are sorted into by `level`.
     level_name = "predicted level"
 
     @property
@@ -64,15 +64,15 @@ class Predictive(Law):
     def dimension(self) -> int | None:
         """Number of entries d of an outcome that is a vector; None if it is a number."""
 
-    entries: tuple[str, ...] = ()  #: What the entries of a vector are called, if they have names.
+    entries: tuple[str, ...] = ()  #: Names of the entries of a vector, if they have any.
 
-    # A law defines those of these that it can answer; what it lacks is said where it is asked for.
+    # A law defines those of these that it can compute; asking for another raises `lacking`.
     entropy: Callable[[], Array]  #: Takes nothing, returns the (n,) entropies, in nats.
     #: Takes outcomes (…, n) or (…, n, d), returns logarithms (…, n) of their density or probability.
     log_density: Callable[[Array], Array]
-    draw: Callable[[np.random.Generator, int], Array]  #: Returns so many outcomes of every row.
+    draw: Callable[[np.random.Generator, int], Array]  #: Returns that many outcomes of every row.
     cdf: Callable[[Array], tuple[Array, Array]]  #: Takes y (…, n), returns P(Y < y) and P(Y ≤ y).
-    mean_and_variance: Callable[[], tuple[Array, Array]]  #: Returns those of numbers, (n,) each.
+    mean_and_variance: Callable[[], tuple[Array, Array]]  #: Means and variances of numbers, (n,).
 
     def __getattr__(self, name: str) -> Any:
         if name in _STATED:
@@ -80,12 +80,12 @@ class Predictive(Law):
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def lacking(self, verb: str) -> InputError:
-        """Return the error that says what a law does not state, and what to do."""
+        """Return the error for a property that the law does not state, with what to use instead."""
         of = f"{self.about} state" if self.dimension is None else "the outcomes are vectors, which have"
         return InputError(f"{of} no {_STATED[verb]}, as this needs; {self.instead}.")
 
     def chances(self, outcomes: Array) -> Array:
-        """Return the chances of single numbers (…, n), which are 0 but for atoms."""
+        """Return the probabilities of single numbers (…, n), 0 except at atoms."""
         below, at = self.cdf(outcomes)
         return np.asarray(at - below)
 
@@ -98,7 +98,7 @@ class Predictive(Law):
                 if not out.any():
                     break
                 end[out] *= 4.0
-        # Halve the number of floats between: also next to an atom at 0 there are few steps.
+        # Bisect by the number of floats in between, which takes few steps even next to an atom at 0.
         first, last = _ordered(low), _ordered(high)
         while (apart := last > first + 1).any():
             middle = np.where(apart, first // 2 + last // 2 + (first & last & 1), last)
@@ -124,7 +124,7 @@ class Predictive(Law):
         return self.quantile(np.full(self.n_samples, level))
 
     def crps(self, outcomes: Array) -> Array:
-        """Return CRPS(F, y) at numbers (…, n); without a closed form, right to 10⁻⁴ of it."""
+        """Return CRPS(F, y) at numbers (…, n); without a closed form, with a relative error of 10⁻⁴."""
         excess, expected = self._crps
         return np.asarray(excess(outcomes) + expected)
 
@@ -133,17 +133,17 @@ class Predictive(Law):
         return self._crps[0](outcomes)
 
     def crps_size(self) -> float:
-        """Return the mean size of that at medians."""
+        """Return the mean absolute value of `crps_excess` at the medians."""
         return float(np.abs(self.crps_excess(self._quantiles(0.5)[None])).mean())
 
     @cached_property
     def _crps(self) -> tuple[Excess, Array]:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # of quantiles far out, which are looked at
+            warnings.simplefilter("ignore", RuntimeWarning)  # by far quantiles, checked below
             return _crps_of_counts(self) or _crps_of_quantiles(self)
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return outcomes and masses (K, n), so that E g(Y) is Σ masses · g, or very nearly."""
+        """Return outcomes and masses (K, n) such that E g(Y) is Σ masses · g, or very nearly."""
         if (found := masses_of_counts(self)) is not None:
             first, masses = found
             return first + np.arange(float(len(masses)))[:, None], masses
@@ -153,7 +153,7 @@ class Predictive(Law):
         return self.quantile(levels.reshape(shape)), masses.reshape(shape)
 
     def take(self, rows: Any) -> Predictive:
-        """Return the distributions of some rows; a subclass of your own need not define it."""
+        """Return the distributions of some rows; your own subclass need not define it."""
         raise self.lacking("take")
 
     def sampler(self, seed: int, first: int = 0) -> OutcomeSampler:
@@ -161,13 +161,13 @@ class Predictive(Law):
         return OutcomeSampler(self.draw, self.n_samples * (self.dimension or 1), seed)
 
     def impossible(self, outcomes: Array) -> Mask:
-        """Say in which rows the outcome has density 0; without a density, that all are possible."""
+        """Return a mask of the rows whose outcome has density 0; all False without a density."""
         if not hasattr(type(self), "log_density"):
             return np.zeros(self.n_samples, dtype=np.bool_)
         return np.asarray(self.log_density(outcomes) == -np.inf)
 
     def chance(self, outcomes: Array) -> float:
-        """Return a lower limit of the probability of the outcomes: a density promises none."""
+        """Return a lower bound of the probability of the outcomes: a density guarantees none."""
         return 0.0
 
     def observed(self, outcomes: Array) -> Array:
@@ -192,7 +192,7 @@ class Predictive(Law):
 
 
 def _ordered(values: Any, back: bool = False) -> Any:
-    """Return whole numbers in the order of floats, neighbours next to each other; or back."""
+    """Map floats to integers in the same order, neighbours to neighbours, or back again."""
     bits = values if back else values.view(np.int64)
     turned = np.where(bits < 0, np.iinfo(np.int64).min - bits, bits)
     return turned.view(np.float64) if back else turned
@@ -200,20 +200,20 @@ def _ordered(values: Any, back: bool = False) -> Any:
 
 # ------------------------------------------------------------------ expectations
 #
-# E|X − y| less its expectation is the CRPS less its own. Whole numbers have a table of probabilities.
-# For other laws both are integrals of quantiles Q(u): with M(p) = ∫ Q du from 0 to p, E|X − Q(p)| is
-# (2p − 1) Q(p) + EX − 2 M(p), and E|X − X′| is ∫ (4u − 2) Q du. They are added up over panels of the
-# logit of u, which are halved where quantiles jump; the slope of E|X − y| is 2F(y) − 1, so that cubics
-# lead from one end of a panel to the other.
+# E|X − y| less its expectation equals the CRPS less its own. For whole numbers, a table of
+# probabilities gives it. For other laws both are integrals of quantiles Q(u): with M(p) = ∫ Q du from 0
+# to p, E|X − Q(p)| is (2p − 1) Q(p) + EX − 2 M(p), and E|X − X′| is ∫ (4u − 2) Q du. They are summed
+# over panels of the logit of u, which are halved where quantiles jump. The slope of E|X − y| is
+# 2F(y) − 1, so cubics interpolate within a panel.
 
 _LOBATTO = np.array([-1.0, -((3.0 / 7.0) ** 0.5), 0.0, (3.0 / 7.0) ** 0.5, 1.0])
 _MASSES = np.array([0.1, 49.0 / 90.0, 32.0 / 45.0, 49.0 / 90.0, 0.1])
-_SIMPSON = np.array([1.0, 0.0, 4.0, 0.0, 1.0]) / 3.0  # of the same ends and middle: says the error
-_TAIL = 2.0**-40  # probability from which on quantiles are extrapolated
+_SIMPSON = np.array([1.0, 0.0, 4.0, 0.0, 1.0]) / 3.0  # same points; the difference estimates the error
+_TAIL = 2.0**-40  # probability below which quantiles are extrapolated
 _ENDS = 4.0 * np.sinh(np.linspace(-1.0, 1.0, 105) * np.arcsinh(-0.25 * np.log(_TAIL)))[:, None]
-_HALVED, _ROUNDS = 8, 40  # panels of a row that are halved at a time, and how often
+_HALVED, _ROUNDS = 8, 40  # panels of a row that are halved at a time, and the most rounds
 _PRECISE = 1e-5  # error of an integral, relative to the mean distance from the median
-_HEAVIEST = 0.98  # power of quantiles in tails; at 1 the mean is infinite
+_HEAVIEST = 0.98  # largest tail exponent of quantiles; at 1 the mean is infinite
 
 
 def _whole(*ends: Array) -> bool:
@@ -223,7 +223,7 @@ def _whole(*ends: Array) -> bool:
 def masses_of_counts(law: Predictive) -> tuple[Array, Array] | None:
     """Return the first whole number of every row, (n,), and the probabilities from it on, (K, n).
 
-    None if outcomes are no whole numbers, or too many.
+    None if outcomes are not whole numbers, or if there are too many of them.
     """
     first, last = law.quantile(np.multiply.outer(_OUTER, np.ones(law.n_samples)))
     if not _whole(first, last) or (last - first).max() * len(first) > _MOST_COUNTS:
@@ -261,9 +261,9 @@ def _nodes(low: Array, high: Array) -> tuple[Array, Array]:
 def panels(law: Predictive) -> Array:
     """Return logits where panels begin and end, error, ∫ q du, ∫ (4u − 2) q du and ends, (9, P, n).
 
-    q are quantiles less the median, at the ends with the chances of single numbers. Counts that are too
-    many for a table are spread over ±½, as E|X − y| takes back by a quarter of the chance of y, and
-    E|X − X′| by a third of that of X.
+    q are quantiles less the median; the ends come with the probabilities of single numbers. Counts too
+    many for a table are spread over ±½. To correct for that, E|X − y| loses a quarter of the
+    probability of y, and E|X − X′| a third of that of X.
     """
     some = law.quantile(expit(_ENDS[::13] + np.zeros(law.n_samples)))
     centre, counted = some[4], _whole(*some)
@@ -301,7 +301,7 @@ def panels(law: Predictive) -> Array:
 
 
 def _refuse(amiss: Mask, what: str) -> None:
-    """Raise if quantiles of some rows (…, n) are amiss."""
+    """Raise if quantiles of any row (…, n) are amiss."""
     for place in np.argwhere(amiss)[:1]:
         text = f"the CRPS needs integrals of quantiles, and those of {{row}} {what}"
         do = "use 'pit_ad' or another statistic of the cdf"
@@ -309,7 +309,7 @@ def _refuse(amiss: Mask, what: str) -> None:
 
 
 def _beyond(law: Predictive, centre: Array) -> Array:
-    """Return ∫ |q| du over both tails, (2, n), from how log q bends in the logit of u before."""
+    """Return ∫ |q| du over both tails, (2, n), extrapolated from how log q bends in the logit of u."""
     step, sides = -0.25 * np.log(_TAIL), np.array([-1.0, 1.0])[:, None]
     levels = expit(np.multiply.outer([4.0, 3.0, 2.0], sides * step))
     sizes = sides * (law.quantile(np.broadcast_to(levels, (3, 2, len(centre)))) - centre)
@@ -354,10 +354,10 @@ def _crps_of_quantiles(law: Predictive) -> tuple[Excess, Array]:
 
 
 class Shaped(Predictive):
-    """Knows the shape of one draw, (n,) or (n, d), and takes rows out of what belongs to them."""
+    """A law that has the shape of one draw, (n,) or (n, d), and can select rows of its arrays."""
 
     _shape: tuple[int, ...]
-    #: Names of what has an entry for every row, or one for all: arrays, or laws.
+    #: Names of the attributes, arrays or laws, that have one entry per row or one for all rows.
     _by_row: tuple[str, ...] = ()
 
     def take(self, rows: Any) -> Self:
@@ -389,9 +389,10 @@ class Shaped(Predictive):
 
 
 class Ranks(Shaped):
-    """Where outcomes lie in what was predicted of them, as P(Y < y) and P(Y ≤ y): (…, n, 2).
+    """Ranks of outcomes in their predicted distributions, as P(Y < y) and P(Y ≤ y): (…, n, 2).
 
-    Or (…, n), where both are the same. Groups of rows then need not ask their distributions again.
+    The shape is (…, n) if both are equal. Groups of rows then need not evaluate their distributions
+    again.
     """
 
     instead = "use a statistic of ranks, such as 'pit_ad'"
@@ -405,13 +406,13 @@ class Ranks(Shaped):
         raise self.lacking("crps")
 
     def of(self, outcomes: Array, rows: Any = slice(None)) -> Array:
-        """Return the ranks of outcomes, all or of some rows."""
+        """Return the ranks of outcomes, for all rows or some."""
         law = self.law if rows == slice(None) else self.law.take(rows)
         found = law.cdf(outcomes)
         return np.stack(found, axis=-1) if law.atoms else found[1]
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return both entries."""
+        """Return P(Y < y) and P(Y ≤ y), which the ranks already are."""
         return (outcomes[..., 0], outcomes[..., 1]) if self.law.atoms else (outcomes, outcomes)
 
     def quantile(self, levels: Array) -> Array:
@@ -419,7 +420,7 @@ class Ranks(Shaped):
         return self.of(self.law.quantile(levels))
 
     def level(self) -> Array:
-        """Return the levels of the distributions, not of ranks in these."""
+        """Return the medians of the distributions, not of their ranks."""
         return self.law.level()
 
     def spread(self) -> Array:
@@ -427,7 +428,7 @@ class Ranks(Shaped):
         return self.law.spread()
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return ranks and masses."""
+        """Return ranks of the outcomes and masses that expectations are computed from."""
         outcomes, masses = self.law.expecting()
         return self.of(outcomes), masses
 
@@ -468,14 +469,14 @@ class OutcomeSampler:
 
 
 def as_stated(values: Any) -> Any:
-    """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
+    """Return float32 or half-precision numbers as written: 0.1, and not the nearest such float."""
     array = attempt(lambda: np.asarray(values))
     coarse = array is not None and array.dtype.kind == "f" and array.dtype.itemsize < 8
     return array.astype(str).astype(np.float64) if array is not None and coarse else values
 
 
 def in_columns(what: str, at: Array, table: Array, called: Sequence[float]) -> tuple[Array, Array]:
-    """Return numbers (K,) in their order, and the columns of a table (n, K) that state them by name."""
+    """Return numbers (K,) in order, and the columns of a table (n, K) that name them, in that order."""
     order = np.argsort(called, kind="stable")
     if not np.allclose(np.sort(at), np.take(called, order), rtol=1e-9, atol=0.0):
         stated, given = (", ".join(f"{number:g}" for number in each[:8]) for each in (called, at))
@@ -494,22 +495,22 @@ def finite_table(
     high: float = np.inf,
     fine: Callable[[Any], Any] = np.isfinite,
 ) -> Array:
-    """Return finite float64 numbers, of these dimensions if any are said, between two bounds.
+    """Return finite float64 numbers of one of the dimensions ``ndim``, if any, within two bounds.
 
-    ``do`` says which numbers to give; ``fine`` which are taken, if not finite ones alone.
+    ``do`` tells users which numbers to pass; ``fine`` marks accepted numbers, by default finite ones.
     """
     if values is None:
         raise InputError(f"{what} could not be read: this is None; give numbers.")
     try:
         plain = type(values) is np.ndarray and values.dtype.kind in "fiu"
         read: Any = values if plain else np.ma.array(values)  # a masked entry is missing
-        if read.dtype == object and hasattr(values, "to_numpy"):  # as one of pandas' own types is
+        if read.dtype == object and hasattr(values, "to_numpy"):  # such as one of pandas' own types
             read = np.ma.array(values.to_numpy(object, na_value=np.nan))
         if read.dtype.kind in "cmM":
             raise TypeError
         array = read.astype(np.float64)
         array = array if plain else np.array(np.ma.filled(array, np.nan))
-    except Exception as error:  # what calls itself an array may raise anything
+    except Exception as error:  # an object that calls itself an array may raise anything
         dates = getattr(getattr(values, "dtype", None), "kind", "") in tuple("mM")
         found = ": these are dates or times" if dates else " as an array of real numbers"
         days = ", such as days since a date" if dates else ""

@@ -1,6 +1,6 @@
-"""A law: what was predicted of n rows, a distribution of the outcome each; and that of labels.
+"""A law: a predicted distribution of the outcome for each of n rows; and the law of class labels.
 
-Of labels it is a probability for each of m classes, and labels are drawn from these.
+For labels it is a probability for each of m classes, and labels are drawn from these.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from caltest.exceptions import InputError, Premise
 from caltest.sampling import DRAWS, ROWS, generator
 
 Array: TypeAlias = NDArray[np.float64]
-#: What was observed: numbers of classes, or numbers or vectors.
+#: Observed outcomes: numbers of classes, or numbers or vectors.
 Outcomes: TypeAlias = NDArray[Any]
 Labels: TypeAlias = NDArray[np.unsignedinteger]
 
@@ -42,28 +42,28 @@ class Sampler(Protocol):
 
 
 class Law(ABC):
-    """What was predicted of n rows; immutable.
+    """Predicted distributions of n rows; immutable.
 
-    It can be drawn from, and that is all that an exact null needs. What more a law can (chances of
-    classes, a density) the statistics ask of it that need it: `Statistic.laws` says of which laws a
-    statistic can be.
+    It can be drawn from, and that is all that an exact null needs. A statistic asks for more if it
+    needs it (probabilities of classes, a density): `Statistic.laws` lists the laws that a statistic
+    accepts.
     """
 
-    #: What the predictions are, as messages say it.
+    #: What the predictions are, as worded in messages.
     about: str = "distributions of numbers"
-    #: What to use instead of a statistic that is not for such a law, as a clause.
+    #: What to use instead of a statistic that does not apply to such a law, as a clause.
     instead: str = "use 'ecd', or a function of your own"
-    #: Number of classes m; None if outcomes are no classes.
+    #: Number of classes m; None if outcomes are not classes.
     n_classes: int | None = None
-    #: What the parameters were read from, by name if several: rows in another order are recognised.
+    #: The input that the parameters were read from, by name if several, to recognise reordered rows.
     given: Any = None
-    #: Which errors the claim forbids: "at least" forbids predictions that are too high.
+    #: Errors that the claim forbids: "at least" forbids predictions that are too high.
     sides: tuple[Any, ...] = ("under", "over")
-    #: What answers suppose of outcomes, which no data can show.
+    #: Assumptions about outcomes that no data can check.
     doubts: tuple[Premise, ...] = ()
-    #: What was observed before it was completed, (n,); None where nothing had to be.
+    #: Outcomes before imputation, (n,); None if none was needed.
     seen: Any = None
-    #: Of point forecasts what they state, as :class:`.Point` names it; else None.
+    #: For point forecasts, the functional that they state, as :class:`.Point` names it; else None.
     functional: Any = None
 
     @property
@@ -77,29 +77,29 @@ class Law(ABC):
 
     @abstractmethod
     def sampler(self, seed: int, first: int = 0) -> Sampler:
-        """Prepare to draw from ``seed``; of rows that start with block ``first`` of many."""
+        """Prepare to draw from ``seed``; if rows are a part, their first block is ``first``."""
 
     @abstractmethod
     def impossible(self, outcomes: Outcomes) -> Mask:
-        """Say in which rows the outcome could not be."""
+        """Return a mask of the rows whose outcome is impossible."""
 
     @abstractmethod
     def chance(self, outcomes: Outcomes) -> float:
-        """Return the probability of all the outcomes, or what it is at least."""
+        """Return the probability of all the outcomes together, or a lower bound of it."""
 
     def outcomes(self, values: Any) -> Outcomes:
-        """Check what was observed, as a user gives it."""
+        """Check the outcomes that a user passes."""
         return np.asarray(values)
 
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
-        """Return the law once outcomes are known, and these, checked: of members their pools.
+        """Return the law once outcomes are known, and the checked outcomes; for members, the pools.
 
-        ``weights`` say which rows count, where what is seen decides how the law is read.
+        ``weights`` tell which rows matter, if the outcomes decide how the law is read.
         """
         return self, self.outcomes(outcomes)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Return what a user should know of outcomes beside what was predicted, in sentences."""
+        """Return remarks for the user about these outcomes and predictions, as sentences."""
         return ()
 
     def completed_anew(self) -> Iterable[Outcomes]:
@@ -108,11 +108,11 @@ class Law(ABC):
 
     @abstractmethod
     def observed(self, outcomes: Outcomes) -> Outcomes:
-        """Return outcomes that were checked, read-only, of the law's own type."""
+        """Return checked outcomes, read-only, with the law's own type."""
 
 
 def read_only(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """Return a view of an array that cannot be written to."""
+    """Return a read-only view of an array."""
     view = np.ascontiguousarray(array, dtype=dtype).view()
     view.flags.writeable = False
     return view
@@ -138,7 +138,7 @@ class Bits:
 
     @classmethod
     def of(cls, labels: Labels | Bits) -> Bits:
-        """Return labels (B, n), or signs, as bits."""
+        """Return labels (B, n), or signs, packed as bits."""
         if isinstance(labels, Bits):
             return labels
         from caltest.loops import rows as _loops
@@ -152,7 +152,7 @@ class Bits:
         return self.count
 
     def __iter__(self) -> Iterator[tuple[slice, NDArray[np.uint64]]]:
-        """Yield the draws of a word, and the words of all rows."""
+        """Yield the slice of draws that each word holds, and the words of all rows."""
         return zip(blocks(self.count, DRAWS), self.words, strict=True)
 
     def take(self, rows: Places, axis: int = 1) -> Bits:
@@ -160,7 +160,7 @@ class Bits:
         return Bits(self.words.take(rows, axis=axis), self.count)
 
     def with_one(self, labels: Places) -> Bits:
-        """Return them with the labels (n,) of one draw more."""
+        """Return the bits with the labels (n,) of one more draw."""
         place = self.count % DRAWS
         words = self.words.copy() if place else np.pad(self.words, [(0, 1), (0, 0)])
         words[-1] |= labels.astype(np.uint64) << np.uint64(place)
@@ -169,8 +169,8 @@ class Bits:
 
 # ------------------------------------------------------------------ classes
 
-_STAYING = 2**16  # numbers that stay in the cache, while several passes go over them
-_COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison a class
+_STAYING = 2**16  # numbers that stay in the cache over several passes
+_COUNT_UP_TO = 24  # cumulative sums; above, a guide table is faster than a comparison for each class
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,7 +210,7 @@ class Classes(Law):
         object.__setattr__(self, "probs", read_only(probs, np.float64))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By way of the constructor: an unpickled array is writable until made read-only again.
+        # Go through the constructor: an unpickled array is writable until made read-only again.
         return type(self), (self.probs, self.names)
 
     @property
@@ -225,16 +225,16 @@ class Classes(Law):
 
     @cached_property
     def top(self) -> Places:
-        """The most probable class of every row, (n,); of tied classes the first."""
+        """The most probable class of every row, (n,); the first if tied."""
         return likeliest(self.probs)
 
     def take(self, rows: Any) -> Classes:
         """Return the law of some rows."""
-        own = isinstance(rows, np.ndarray) and rows.dtype == np.intp  # sooner taken than indexed
+        own = isinstance(rows, np.ndarray) and rows.dtype == np.intp  # take is faster than indexing
         return Classes(self.probs.take(rows, axis=0) if own else self.probs[rows], self.names)
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
-        """Prepare to draw labels from ``seed``; of rows that start with block ``first`` of many."""
+        """Prepare to draw labels from ``seed``; see `Law.sampler` for ``first``."""
         return LabelSampler.of(self.probs, seed, first)
 
     def observed(self, outcomes: Outcomes) -> Places:
@@ -242,29 +242,29 @@ class Classes(Law):
         return read_only(outcomes, np.intp)
 
     def of_labels(self, labels: Places, rows: slice = slice(None)) -> Array:
-        """Return the probability of every label, of all rows or of some."""
+        """Return the probability of every label, for all rows or some."""
         probs = self.probs[rows]
         return probs.take(labels + np.arange(0, probs.size, probs.shape[1]))
 
     def impossible(self, outcomes: Outcomes) -> Mask:
-        """Say which labels have probability 0."""
+        """Return a mask of the labels that have probability 0."""
         if self.probs.min(initial=1.0) > 0.0:
             return np.zeros(len(outcomes), dtype=np.bool_)
         return np.asarray(self.of_labels(outcomes) == 0.0)
 
     def chance(self, outcomes: Outcomes) -> float:
-        """Return the probability of all the labels."""
+        """Return the probability of all the labels together."""
         chance = 1.0
         for rows in blocks(len(outcomes), ROWS // 2):
             chance *= float(self.of_labels(outcomes[rows], rows).prod())
-            if chance == 0.0:  # below all numbers, as of most samples after some hundreds of rows
+            if chance == 0.0:  # underflow, as in most samples after some hundreds of rows
                 break
         return chance
 
     def surprises(self, clip: float | None = None) -> Array:
-        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference of any label.
+        """Return −log g_ik − H(g_i), (n, m): the entropic calibration difference for each label.
 
-        Probabilities below ``clip`` count as that, inside the logarithms.
+        Probabilities below ``clip`` are raised to it inside the logarithms.
         """
         floored = self.probs if clip is None else np.maximum(self.probs, clip)
         found, m, possible = np.empty(self.probs.shape), self.n_classes, self.probs.min() > 0.0
@@ -279,8 +279,8 @@ class Classes(Law):
 
 
 def likeliest(probs: Array) -> Places:
-    """Return the most probable class of every row of ``probs`` (n, m); of tied classes the first."""
-    parts = blocks(len(probs), max(1, _STAYING // probs.shape[1]))  # NumPy copies what is read-only
+    """Return the most probable class of every row of ``probs`` (n, m); the first if tied."""
+    parts = blocks(len(probs), max(1, _STAYING // probs.shape[1]))  # NumPy copies read-only arrays
     return np.concatenate([probs[rows].argmax(axis=1) for rows in parts])
 
 
@@ -312,8 +312,8 @@ class LabelSampler:
         cumulative = np.empty((len(probs), m - 1))
         for rows in blocks(len(probs), max(1, _STAYING // m)):
             sums = np.cumsum(probs[rows], axis=1)
-            own = np.divide(sums[:, :-1], sums[:, -1:], out=cumulative[rows])  # what is missing from 1
-            ends = np.flatnonzero(probs[rows, -1] <= 0)  # is no one class's
+            own = np.divide(sums[:, :-1], sums[:, -1:], out=cumulative[rows])  # rounding leaves gaps
+            ends = np.flatnonzero(probs[rows, -1] <= 0)  # that belongs to no class
             last_possible = m - 1 - np.argmax(probs[rows][ends, ::-1] > 0, axis=1)
             own[ends] = np.where(np.arange(m - 1) >= last_possible[:, None], 1.0, own[ends])
         return cls(cumulative, seed, first)
@@ -329,14 +329,14 @@ class LabelSampler:
         return np.hstack([self.draw_rows(number, start, stop) for number in cells])
 
     def draw_rows(self, number: int, start: int, stop: int) -> Labels:
-        """Return the same draws of the rows of one block of ROWS, counted from 0."""
+        """Return the same draws for the rows of one block of ROWS, counted from 0."""
         rows = min(ROWS, len(self.cumulative) - number * ROWS)
         labels = np.empty((stop - start, rows), dtype=self.dtype)
         self._fill(number, start, labels)
         return labels
 
     def bits(self, start: int, stop: int) -> Bits:
-        """Return the same draws of two classes, at most DRAWS of them, as bits."""
+        """Return the same draws for two classes, at most DRAWS of them, as bits."""
         from caltest.loops import rows as _loops
 
         words = np.zeros((1, len(self.cumulative)), dtype=np.uint64)
@@ -371,7 +371,7 @@ class LabelSampler:
 
     @cached_property
     def _guide(self) -> NDArray[np.unsignedinteger]:
-        """Where to look for a number, (n, m to 2m): half of the memory of the sums, or less."""
+        """Starting points for looking up a number, (n, m to 2m), in at most half the memory of sums."""
         from caltest.loops import rows as _loops
 
         steps = 2 ** (self.cumulative.shape[1] + 1).bit_length()

@@ -1,4 +1,4 @@
-"""Normal distributions of numbers and vectors, and ensembles that are smoothed by these."""
+"""Normal distributions of numbers and vectors, and ensembles smoothed by them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class GaussianPredictions(Shaped):
 
     about = "Gaussian predictions of numbers"
     atoms = False
-    _second = "covariance"  #: What the second argument is called.
+    _second = "covariance"  #: Name of the second argument.
     _by_row = ("mean", "_centre", "_factor")
 
     def __init__(self, mean: object, covariance: object) -> None:
@@ -97,16 +97,16 @@ class GaussianPredictions(Shaped):
 
     @cached_property
     def log_scale(self) -> Array:
-        """Half the logarithms of determinants, (n,), or (1,) of one for all rows."""
+        """Half the logarithms of determinants, (n,), or (1,) if all rows share one matrix."""
         return np.asarray(np.log(np.einsum("ijj->ij", self._factor)).sum(axis=1))
 
     @cached_property
     def whitener(self) -> Array:
-        """The inverse factors, (n, d, d), or one for all rows."""
+        """The inverse factors, (n, d, d), or (1, d, d) if all rows share one."""
         return np.linalg.inv(self._factor)
 
     def _places(self, mean: Any, spread: Any) -> list[int]:
-        """Return where the entries of the mean are among the columns of a table, if both have names."""
+        """Return the columns of a table that hold the entries of the mean, if both have names."""
         entries, columns = column_names(mean), column_names(spread)
         if not (entries and columns and len(entries) == len(columns)):
             return []
@@ -129,12 +129,12 @@ class GaussianPredictions(Shaped):
         return np.asarray((outcomes - self.mean) * (1.0 / self._sd))
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return Φ(z) twice."""
+        """Return Φ(z) twice, as there are no atoms."""
         found = self._z(outcomes)
         return (np.asarray(ndtr(found, out=found)),) * 2
 
     def quantile(self, levels: Array) -> Array:
-        """Return μ + σ Φ⁻¹."""
+        """Return μ + σ Φ⁻¹(levels)."""
         return np.asarray(self.mean + self._sd * ndtri(levels))
 
     def crps(self, outcomes: Array) -> Array:
@@ -156,12 +156,12 @@ class GaussianPredictions(Shaped):
         return self.mean, self._sd**2
 
     def support(self) -> tuple[float, float]:
-        """Return numbers between which outcomes of all rows lie, but for 10⁻¹⁰ of each."""
+        """Return bounds that the outcome of each row exceeds with probability 10⁻¹⁰ at most."""
         far = _FAR * self.factors[:, 0, 0]
         return float((self.mean - far).min()), float((self.mean + far).max())
 
     def points(self) -> Array:
-        """Return points (n, 2) whose distances are Wasserstein's, W₂² = (μ − μ′)² + (σ − σ′)²."""
+        """Return points (n, 2) at Wasserstein distances, W₂² = (μ − μ′)² + (σ − σ′)²."""
         return np.column_stack([self.mean, self.factors[:, 0, 0]])
 
     def characteristic(self, frequencies: Array, origin: float) -> NDArray[np.complex128]:
@@ -197,7 +197,7 @@ class GaussianPredictions(Shaped):
 # ------------------------------------------------------------------ normal, by its spread
 
 
-_FITS = (0.8, 1.25)  # of a mean square that is 1 where units fit
+_FITS = (0.8, 1.25)  # bounds of a mean square that is 1 if units are right
 _AMISS = (0.25, 4.0)
 
 
@@ -265,11 +265,11 @@ class Normal(GaussianPredictions):
         self.given = named
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
-        """Say so where the spread looks like its square, or its root."""
+        """Return a remark if the spread looks like its square, or its root."""
         if self.dimension is not None:
             return ()
         sd, errors, of_sd = self._sd, outcomes - self.mean, self._states == "sd"
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite fits nothing
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):  # infinite values never fit
             if _AMISS[0] <= float(np.mean((errors / sd) ** 2)) <= _AMISS[1]:
                 return ()
             as_other = float(np.mean((errors / (sd**0.5 if of_sd else sd**2)) ** 2))
@@ -284,13 +284,13 @@ class Normal(GaussianPredictions):
 
 
 _CELLS = 2**22  # numbers held at a time
-_POINTS = 256  # at most, about every member, to integrate an entropy
+_POINTS = 256  # most points around every member for integrating an entropy
 _ROUNDING = 1e-14  # of the members, relative to the largest
-_NARROWEST = 1e-6  # bandwidth
-_A_SIDE = 16  # of these, at most, in one direction
-#: Where ranges end over which expectations are integrated, from every member in bandwidths.
+_NARROWEST = 1e-6  # smallest bandwidth
+_A_SIDE = 16  # most of these points along one direction
+#: Ends of the integration ranges of expectations, in bandwidths from every member.
 _CUTS = np.array([-9.0, -6.0, -4.0, -3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 9.0])
-_NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # in each of them
+_NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # within each range
 
 
 @arguments()
@@ -356,7 +356,7 @@ class Ensemble(Shaped):
         self._kernel = GaussianPredictions(np.zeros((n, d)), h**2 * covariance)
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return the mean of the members' kernels, twice."""
+        """Return the mean of the members' kernels, twice, as there are no atoms."""
         found, sd = np.zeros(outcomes.shape), self._width("cdf")
         for member in self.members.T:
             found += ndtr((outcomes - member) / sd)
@@ -370,12 +370,12 @@ class Ensemble(Shaped):
         return np.asarray(self._kernel.factors[:, 0, 0])
 
     def mean_and_variance(self) -> tuple[Array, Array]:
-        """Return those of the densities, whose variance is 1 + h² times that of the members."""
+        """Return means and variances of the densities, 1 + h² times the variance of members."""
         kernels = self._width("mean_and_variance") ** 2
         return self.members.mean(axis=1), self.members.var(axis=1) + kernels
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return eight points between any two of the cuts around members, and their masses."""
+        """Return eight points between any two neighbouring cuts around members, and their masses."""
         sd = self._width("mean_and_variance")
         cuts = (self.members.T[:, None] + np.multiply.outer(_CUTS, sd)).reshape(-1, len(sd))
         points, masses = list[Array](), list[Array]()
@@ -400,7 +400,7 @@ class Ensemble(Shaped):
         return np.asarray(self._distance(self.members.T, width).mean(axis=0))
 
     def _distance(self, outcomes: Array, sd: Array) -> Array:
-        """Return the mean of E|Z − y| over the members, of normal Z around each."""
+        """Return the mean over the members of E|Z − y|, with Z normal around each."""
         found = np.zeros(outcomes.shape)
         for member in self.members.T:
             z = (outcomes - member) / sd

@@ -1,8 +1,9 @@
-"""Members: values of which the outcome claims to be one more, and their pool with the outcome in it.
+"""Members that the outcome claims to be exchangeable with, and the pool of both.
 
-Given the pool of all L + 1 values, the outcome is any of them with equal chance: the only claim that an
-ensemble, posterior draws or sampled paths make, exact for any L, with ties, of whole numbers and of
-vectors. Whatever sorts or weighs rows must be symmetric in the pool, or known apart from the members.
+Given the pool of all L + 1 values, the outcome is equally likely to be any of them. An ensemble,
+posterior draws or sampled paths claim only this, and it is exact for any L, with ties, for whole
+numbers and for vectors. Anything that sorts or weights rows must be symmetric in the pool, or known
+independently of the members.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from caltest.exceptions import InputError
 from caltest.laws.base import OutcomeSampler, Predictive, Shaped, finite_table
 from caltest.laws.classes import Array, Outcomes, read_only
 
-_ROWS = 2048  # of pools, at a time
-_ALIKE = 1e-12  # relative spread of what is alike
+_ROWS = 2048  # pools held at a time
+_ALIKE = 1e-12  # relative spread up to which values count as equal
 
 
 @arguments(names=names_given)
@@ -103,13 +104,13 @@ class Members(Shaped):
 
     @property
     def size(self) -> int:
-        """Number of members L, where most are there."""
+        """Number of members L; the largest if rows differ."""
         return int(self.values.shape[1])
 
     def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
-        """Return the law of outcomes given the pool, and what was observed of it.
+        """Return the law of outcomes given the pool, and the observed outcomes in it.
 
-        Columns of outcomes that are called as the entries are taken in their order.
+        Columns of outcomes that are named like the entries are put in their order.
         """
         checked = self.outcomes(outcomes)
         pool = np.concatenate([self.values, checked[:, None]], axis=1)
@@ -138,7 +139,7 @@ def _names(names: Sequence[str] | None, dimension: int | None) -> tuple[str, ...
 
 
 def halves(pair: str) -> tuple[str, str]:
-    """Return what stands before and after the first comma outside of brackets: names of two entries."""
+    """Return the two names of entries before and after the first comma outside of brackets."""
     depth = 0
     for k, sign in enumerate(pair):
         depth += (sign in "([{") - (sign in ")]}")
@@ -148,7 +149,7 @@ def halves(pair: str) -> tuple[str, str]:
 
 
 class _Exchangeable(Shaped):
-    """What pools of numbers and of vectors share."""
+    """Code shared by pools of numbers and of vectors."""
 
     about = "members of ensembles"
     instead = "use 'pit_ad' or 'crps', or caltest.predictive.Ensemble, which claims a smoothed density"
@@ -158,8 +159,8 @@ class _Exchangeable(Shaped):
         counts = np.array([known.shape[1]]) if known.all() else known.sum(axis=1)
         most = int(counts.max(initial=0))
         alike = bool((counts == most).all())
-        self.pool = np.ascontiguousarray(pool[:, :most])  #: In no order that says which is the outcome.
-        #: Values of a pool, N = L + 1, and which are there: of every row where they differ, NaN last.
+        self.pool = np.ascontiguousarray(pool[:, :most])  #: The order does not reveal the outcome.
+        #: Pool sizes N = L + 1 and a mask of the values that are there; NaN is last if rows differ.
         self.counts: Any = most if alike else counts
         self.known: Any = alike or known[:, :most]
         self.members, self.given, self.names = members, given, names
@@ -171,7 +172,7 @@ class _Exchangeable(Shaped):
 
     @property
     def size(self) -> int:
-        """Values of a pool, N = L + 1; of the one in the middle where they differ."""
+        """Pool size N = L + 1; the median if rows differ."""
         return int(np.sort(np.ravel(self.counts))[np.size(self.counts) // 2])
 
     @property
@@ -181,13 +182,13 @@ class _Exchangeable(Shaped):
 
 
 class Pool(_Exchangeable):
-    """The law of outcomes that are numbers, given their pools: each of N values has the chance 1/N.
+    """The law of outcomes that are numbers, given their pools: each of N values has probability 1/N.
 
     N may differ from row to row.
     """
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return the shares of the pool below, and at or below."""
+        """Return the shares of the pool below, and at or below, the outcomes."""
         from caltest.loops import rows as _loops
 
         flat = np.ascontiguousarray(outcomes, dtype=np.float64).reshape(-1, self.n_samples)
@@ -202,7 +203,7 @@ class Pool(_Exchangeable):
         return np.asarray(self.pool[np.arange(self.n_samples), places.clip(0, self.counts - 1)])
 
     def central(self, level: float) -> tuple[Array, Array]:
-        """Return the ends of intervals of a level, with as many values of the pool on each side."""
+        """Return the ends of central intervals, with equally many values of the pool on each side."""
         aside, rows = np.intp(0.5 * (1.0 - level) * self.counts + 1e-9), np.arange(self.n_samples)
         return self.pool[rows, aside], self.pool[rows, self.counts - 1 - aside]
 
@@ -212,35 +213,35 @@ class Pool(_Exchangeable):
         return np.asarray(self.pool[np.arange(self.n_samples), places])
 
     def mean_and_variance(self) -> tuple[Array, Array]:
-        """Return those of the pools."""
+        """Return means and variances of the pools."""
         return self.pool.mean(axis=1, where=self.known), self.pool.var(axis=1, where=self.known)
 
     def expecting(self) -> tuple[Array, Array]:
-        """Return the values of the pools, which are equally likely; missing ones have no mass."""
+        """Return the values of the pools, which are equally likely; missing ones have mass 0."""
         masses = np.where(self.known, 1.0 / np.reshape(self.counts, (-1, 1)), 0.0)
         return self._filled.T, np.broadcast_to(masses, self.pool.shape).T
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
-        """Say that members are missing, and what is supposed of these."""
+        """Return a remark if members are missing, with what is assumed about these."""
         if self.known is True:
             return ()
         found = f"Rows have {self.counts.min() - 1:,} to {self.counts.max() - 1:,} members"
         return (f"{found}: which are missing must not depend on their values, or on the outcome.",)
 
     def without(self, outcomes: Array) -> Pool:
-        """Return the members alone, as pools of their own: without the outcomes (n,)."""
+        """Return pools of the members alone, without the outcomes (n,)."""
         places = (self.pool < outcomes[:, None]).sum(axis=1, keepdims=True)
         width = self.pool.shape[1]
         return Pool(self.pool[np.arange(width) != places].reshape(-1, width - 1))
 
     def support(self) -> tuple[float, float]:
-        """Return the least and the greatest of all values."""
+        """Return the smallest and the largest of all values."""
         return float(self.pool[:, 0].min()), float(np.nanmax(self.pool))
 
     def points(self) -> Array:
-        """Return points (n, N) whose distances are Wasserstein's, W₂² = N⁻¹ Σ_k (x_k − x′_k)².
+        """Return points (n, N) at Wasserstein distances, W₂² = N⁻¹ Σ_k (x_k − x′_k)².
 
-        Where N differs they are about these.
+        If N differs between rows, the distances are approximate.
         """
         most = self.pool.shape[1]
         levels = np.repeat((np.arange(most)[:, None] + 0.5) / most, self.n_samples, axis=1)
@@ -254,11 +255,11 @@ class Pool(_Exchangeable):
         return np.asarray(sum(waves) / np.reshape(self.counts, (-1, 1)))
 
     def crps(self, outcomes: Array) -> Array:
-        """Return the fair CRPS of the others of the pool at its values (Ferro 2014, Equation 8)."""
+        """Return the fair CRPS of the rest of the pool at its values (Ferro 2014, Equation 8)."""
         return fair_scores(self._distances(outcomes), self._total, self.counts)
 
     def crps_excess(self, outcomes: Array) -> Array:
-        """Return the same less its mean over the pool."""
+        """Return the fair CRPS less its mean over the pool."""
         scale = np.where(self.counts == 2, 2.0, 2.0 * self.counts * (self.counts - 1.0))
         return np.asarray(self.crps(outcomes) - self._total / scale)
 
@@ -275,7 +276,7 @@ class Pool(_Exchangeable):
 
     @cached_property
     def _filled(self) -> Array:
-        """The pools with their least value where some are missing, (n, N)."""
+        """The pools with missing values replaced by the smallest one of their row, (n, N)."""
         return self.pool if self.known is True else np.where(self.known, self.pool, self.pool[:, :1])
 
     @cached_property
@@ -287,20 +288,20 @@ class Pool(_Exchangeable):
 
 
 def fair_scores(distances: Array, total: Array, size: Any) -> Array:
-    """Return fair scores of N − 1 values against the other, by sums of its distances and of all."""
+    """Return fair scores of N − 1 values against the last, from sums of its distances and of all."""
     others = size - 1.0
-    among = 2.0 * others * np.maximum(others - 1.0, 1.0)  # 0 is divided if there is one other
+    among = 2.0 * others * np.maximum(others - 1.0, 1.0)  # the numerator is 0 if there is one other
     return np.asarray(distances / others - (total - 2.0 * distances) / among)
 
 
 class Pools(_Exchangeable):
-    """The law of outcomes that are vectors, given their pools. An outcome is a place in its pool."""
+    """The law of outcomes that are vectors, given their pools; an outcome is a place in its pool."""
 
     about = "members that are vectors"
     instead = "leave the statistic out, or give a lens of one entry, such as 'entry:0'"
 
     def met(self, outcomes: object, weights: Array | None = None) -> tuple[Predictive, Outcomes]:
-        """Return the law and the places, which outcomes are already."""
+        """Return the law and the outcomes, which are places already."""
         return self, self.observed(np.asarray(outcomes))
 
     def observed(self, outcomes: Outcomes) -> Outcomes:
@@ -317,20 +318,20 @@ class Pools(_Exchangeable):
         return rng.integers(self.size, size=(size, self.n_samples), dtype=kind)
 
     def entry(self, name: str) -> Array:
-        """Return one entry of all that the pools hold, (n, N)."""
+        """Return one entry of all vectors in the pools, (n, N)."""
         choose("entry", name, dict.fromkeys(self.names))
         return np.asarray(self.pool[:, :, self.names.index(name)])
 
     def of_entry(self, name: str, outcomes: Outcomes) -> tuple[Pool, Array]:
-        """Return the law of one entry, and what was observed of it."""
+        """Return the law of one entry, and its observed outcomes."""
         values = self.entry(name)
         return Pool(np.sort(values, axis=1)), values[np.arange(len(values)), outcomes]
 
 
 def standardised(values: Array) -> Array:
-    """Return what pools hold, (n, N, …), with mean 0 and mean square 1 in every row; 0 if all alike."""
+    """Return pools (n, N, …) with mean 0 and mean square 1 in every row; 0 where all values agree."""
     largest = np.abs(values).max(axis=1, keepdims=True)
-    values = values / np.where(largest > 0.0, largest, 1.0)  # whose squares are numbers
+    values = values / np.where(largest > 0.0, largest, 1.0)  # so that squares do not overflow
     centred = values - values.mean(axis=1, keepdims=True)
     scale = np.sqrt((centred**2).mean(axis=1, keepdims=True))
     alike = scale <= _ALIKE

@@ -1,6 +1,6 @@
-"""Objects that state distributions, such as SciPy's, and forecasts as other packages hold them.
+"""Objects that state distributions, such as SciPy's, and forecasts of other packages.
 
-They are known by what they have: no package is imported.
+They are recognised by their attributes: no package is imported.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from caltest.laws.classes import Array
 from caltest.laws.members import Members
 from caltest.laws.quantiles import Quantiles, level_called
 
-# Methods of either generation of SciPy.
+# Method names of both generations of SciPy's distributions.
 _DRAWING, _QUANTILES, _DENSITY = ("rvs", "sample"), ("ppf", "icdf"), ("logpdf", "logpmf")
-_ROUNDED = 1e-9  # by how much a cdf may leave [0, 1]
-_NEVER = -1e3  # logarithm of a probability that counts as none
-_WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles tell counts
-_UNEVEN = 1e-6  # by how much one that is stated may, or fall
+_ROUNDED = 1e-9  # tolerance for a cdf outside of [0, 1]
+_NEVER = -1e3  # logarithm of a probability that is treated as 0
+_WHOLE = np.array([0.01, 0.25, 0.5, 0.75, 0.99])[:, None]  # levels at which quantiles reveal counts
+_UNEVEN = 1e-6  # the same tolerance for stated probabilities, and for a decrease
 
 
 @arguments()
@@ -88,11 +88,11 @@ class Distribution(Shaped):
         known = [np.atleast_1d(each) for each in entropies if each is not None]
         self._entropy = np.concatenate(known) if len(known) == len(entropies) else None
         self._shape = (*(rows[0] if self._alone else (len(self._parts),)), *shapes[0])
-        # Which of the rows that an object knows these are: it is asked about all of them.
+        # The rows of the object that these are: an object is always asked about all of its rows.
         self._places, self._known = np.arange(self.n_samples), self.n_samples
 
     def _asked(self, names: Sequence[str], values: Array) -> Array:
-        """Return what the first of these methods says of values (…, n) or (…, n, d)."""
+        """Return the result of the first method that exists at values (…, n) or (…, n, d)."""
         flat = values.reshape(-1, *self._shape)
         try:
             if self._alone:
@@ -109,7 +109,7 @@ class Distribution(Shaped):
             raise InputError(f"{fails}; {do}.") from error
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(Y < y), taken next to y, so that every atom is found, and P(Y ≤ y)."""
+        """Return P(Y < y), taken at the float below y so that every atom is found, and P(Y ≤ y)."""
         if self.dimension is not None or not has(self._parts[0], "cdf"):
             raise self.lacking("cdf")
         ends = np.stack([np.nextafter(outcomes, -np.inf), outcomes])
@@ -122,7 +122,7 @@ class Distribution(Shaped):
         return below, at
 
     def chances(self, outcomes: Array) -> Array:
-        """Return the chances of single numbers, by their logarithms where these are stated."""
+        """Return the probabilities of single numbers, from their logarithms if these are stated."""
         return np.exp(self.log_density(outcomes)) if self._are_counts else super().chances(outcomes)
 
     @property
@@ -130,12 +130,12 @@ class Distribution(Shaped):
         return all(isinstance(part, _Counts) for part in self._parts)
 
     def quantile(self, levels: Array) -> Array:
-        """Return quantiles, by ``ppf`` if there is one."""
+        """Return quantiles, by ``ppf`` or ``icdf`` if there is one."""
         stated = any(has(self._parts[0], each) for each in _QUANTILES)
         return self._asked(_QUANTILES, levels) if stated else super().quantile(levels)
 
     def take(self, rows: Any) -> Self:
-        """Return the distributions of some rows; one object is still asked about all that it has."""
+        """Return the distributions of some rows; a single object still evaluates all its rows."""
         found = super().take(rows)
         if not self._alone:
             found._parts = [self._parts[k] for k in np.arange(self.n_samples)[rows]]
@@ -144,13 +144,13 @@ class Distribution(Shaped):
     def mean_and_variance(self) -> tuple[Array, Array]:
         """Return what the distributions state, by methods of either generation of SciPy's."""
         try:
-            with warnings.catch_warnings(record=True) as early:  # of sums that end early, see below
+            with warnings.catch_warnings(record=True) as early:  # sums cut short, see below
                 warnings.simplefilter("always", RuntimeWarning)
                 asked = [[part.mean(), _method(part, ("var", "variance"))()] for part in self._parts]
             stated = np.array(asked, dtype=np.float64)
             of_rows = (np.broadcast_to(each, self._known)[self._places] for each in stated[0])
             mean, variance = of_rows if self._alone else stated.T
-        except Exception:  # an object of the user's may raise anything
+        except Exception:  # an object of the user's own may raise anything
             raise self.lacking("mean_and_variance") from None
         if early and self._are_counts and (found := masses_of_counts(self)) is not None:
             first, masses = found
@@ -160,7 +160,7 @@ class Distribution(Shaped):
         return mean, variance
 
     def entropy(self) -> Array:
-        """Return the entropies that the distributions state; those of counts are added up."""
+        """Return the entropies that the distributions state; for counts they are summed here."""
         if self._entropy is None:
             raise self.lacking("entropy")
         return self._entropies
@@ -175,7 +175,7 @@ class Distribution(Shaped):
         return np.asarray(found)
 
     def impossible(self, outcomes: Array) -> Mask:
-        """Say in which rows the outcome has density 0, or lies where the cdf is 0 or begins at 1."""
+        """Return a mask of outcomes with density 0, or where the cdf is 0 or begins at 1."""
         if self._entropy is not None:
             return super().impossible(outcomes)
         below, at = self.cdf(outcomes)
@@ -188,7 +188,7 @@ class Distribution(Shaped):
         return self._asked(_DENSITY, outcomes)
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
-        """Return outcomes drawn by the distributions."""
+        """Return outcomes drawn by the distributions, or by their quantiles if they cannot draw."""
         if not any(has(self._parts[0], each) for each in _DRAWING):
             return self.quantile(rng.random((size, self.n_samples)))
         if self._alone:
@@ -199,7 +199,7 @@ class Distribution(Shaped):
 
 @dataclass(frozen=True)
 class _Column:
-    """Distributions laid out as a table of one column, as skpro's are."""
+    """Distributions laid out as a table of one column, as in skpro."""
 
     table: Any
 
@@ -216,16 +216,16 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Counts:
-    """Discrete distributions of either generation of SciPy's, or of the user's.
+    """Discrete distributions of either generation of SciPy's, or of the user's own.
 
-    Those of whole numbers are asked at these alone: between them some state no cdf, or another one.
+    For whole numbers, only these are looked up: in between, some state no cdf, or a different one.
     """
 
     part: Any
     whole: bool
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name == "part":  # not there yet where it is unpickled
+        if name.startswith("_") or name == "part":  # not set yet while unpickling
             raise AttributeError(name)
         return getattr(self.part, name)
 
@@ -240,11 +240,11 @@ class _Counts:
 
 
 def _counts(part: Any) -> Any:
-    """Return a discrete distribution of a number as such; others as they are."""
+    """Wrap a discrete distribution of a number; return others unchanged."""
     if not has(part, "cdf") or not (has(part, "pmf") or has(part, "logpmf")):
         return part
     whole = True
-    with suppress(Exception):  # what the user's raise is said where it is tried
+    with suppress(Exception):  # errors of a user's object are reported where it is tried
         quantiles = np.asarray(_method(part, _QUANTILES)(_WHOLE))
         whole = bool((quantiles == np.rint(quantiles)).all())
         if has(part, "pdf") and not np.any(part.pmf(quantiles) > 0.0):  # SciPy's newer ones state both
@@ -254,7 +254,7 @@ def _counts(part: Any) -> Any:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Distributions of what an outcome is when it is raised to the next of the places, (n, K + 1)."""
+    """Distributions of an outcome that is raised to the next of the places, (n, K + 1)."""
 
     places: Array
     table: Array
@@ -272,9 +272,9 @@ class _Steps:
 
 
 def stepwise(thresholds: Sequence[float], cdf: Array) -> Predictive:
-    """Return distributions of which P(Y ≤ t) is stated at some numbers t, and nothing between them.
+    """Return distributions whose P(Y ≤ t) is stated at some numbers t only, with nothing in between.
 
-    Of an outcome only the first of these that it is not above matters, see :func:`upwards`.
+    Only the first t that an outcome does not exceed matters, see :func:`upwards`.
     """
     for row, k in np.argwhere(np.diff(cdf, prepend=0.0, append=1.0) < -_UNEVEN)[:1]:
         found = f"the cdf of {{row}} is {cdf[row, min(k, len(thresholds) - 1)]:g} at {{at}}"
@@ -285,7 +285,7 @@ def stepwise(thresholds: Sequence[float], cdf: Array) -> Predictive:
 
 
 def upwards(thresholds: Sequence[float], outcomes: object) -> Array:
-    """Return outcomes raised to the next of these numbers; those above all of them to one beyond."""
+    """Return outcomes raised to the next threshold; outcomes above all thresholds go to one beyond."""
     places = _places(thresholds)
     return places[np.searchsorted(places[:-1], np.asarray(outcomes, dtype=np.float64))]
 
@@ -295,12 +295,12 @@ def _places(thresholds: Sequence[float]) -> Array:
 
 
 def _method(part: Any, names: Sequence[str]) -> Any:
-    """Return the first of these methods that it has."""
+    """Return the first of these methods that the object has."""
     return getattr(part, next(name for name in names if has(part, name)))
 
 
 def _of_block(ask: Callable[[Array], Any], values: Array) -> Array:
-    """Return what a method says of values (B, n, …): of all, or else of the outcomes of all rows."""
+    """Call a method on values (B, n, …) at once, or, if that fails, once for each draw."""
     with suppress(Exception):
         block = np.asarray(ask(values))
         if block.shape == values.shape[:2]:
@@ -315,9 +315,9 @@ def _refused(what: str) -> InputError:
 
 
 def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, ...], tuple[int, ...]]:
-    """Try all that will be asked; return the entropy, and the shapes of rows and of an outcome.
+    """Try every method needed; return the entropy, and the shapes of rows and of an outcome.
 
-    The entropy is None without a density, and NaN for counts, where it is added up when it is needed.
+    The entropy is None without a density, and NaN for counts, whose entropy is summed when needed.
     """
     counted, drawing = isinstance(part, _Counts), any(has(part, each) for each in _DRAWING)
     known = not counted and drawing and has(part, "entropy") and any(has(part, x) for x in _DENSITY)
@@ -349,7 +349,7 @@ def _tried(part: Any, name: str, alone: bool) -> tuple[Array | None, tuple[int, 
 
 
 def _drawn(part: Any, shape: tuple[int, ...], rng: np.random.Generator) -> Array:
-    """Draw by the method of either generation of scipy's distributions."""
+    """Draw by the method of either generation of SciPy's distributions."""
     if has(part, "rvs"):
         size: Any = shape if len(shape) > 1 else shape[0]
         return np.asarray(part.rvs(size=size, random_state=rng), dtype=np.float64)
@@ -371,7 +371,7 @@ def recognised(given: object) -> Predictive | None:
     objects = isinstance(given, Iterable) and has(given, "dtype") and str(given.dtype) == "object"  # type: ignore[attr-defined]
     several = list(given) if objects else given  # type: ignore[call-overload]
     first = several[0] if isinstance(several, list | tuple) and several else several
-    # A series of polars has an entropy and a sample too, and no density.
+    # A polars series has an entropy and a sample too, but no density.
     if has(first, "entropy", "logpdf") or has(first, "entropy", "logpmf") or has(first, "cdf"):
         found = Distribution(several)
         found.given = given if objects else found.given
@@ -382,7 +382,7 @@ def recognised(given: object) -> Predictive | None:
 
 
 def _of_dimensions(given: Any) -> Members | None:
-    """Read an array whose dimensions have names, one of members among them, or a set of one array."""
+    """Read an array with named dimensions, one of them for members, or a data set of one such array."""
     if not has(given, "dims", "coords"):
         return None
     # Stacked chains and draws are called sample, as rows may be too.
@@ -412,7 +412,7 @@ def _of_dimensions(given: Any) -> Members | None:
 
 
 def _of_series(given: Any) -> Members | None:
-    """Read a series of sampled values: times are rows, and components entries (Darts)."""
+    """Read a series of sampled values: times become rows, components entries (Darts)."""
     if not has(given, "all_values", "components", "is_stochastic"):
         return None
     values = given.all_values()
@@ -423,7 +423,7 @@ def _of_series(given: Any) -> Members | None:
 
 
 def _of_table(given: Any) -> Quantiles | None:
-    """Read a frame with columns (variable, level) or (variable, coverage, side), as sktime's."""
+    """Read a frame with columns (variable, level) or (variable, coverage, side), like sktime's."""
     if attempt(lambda: given.columns.nlevels) not in (2, 3):
         return None
     names = [tuple(name) for name in given.columns]
@@ -439,7 +439,7 @@ def _of_table(given: Any) -> Quantiles | None:
 
 
 def _of_paths(forecasts: Sequence[Any]) -> Predictive:
-    """Read sampled paths, a row each, or quantiles, a row for every horizon (GluonTS)."""
+    """Read sampled paths, one row per path, or quantiles, one row per horizon (GluonTS)."""
     quantiles = has(forecasts[0], *_OF_QUANTILES)
     arrays = [np.asarray(each.forecast_array if quantiles else each.samples) for each in forecasts]
     known = {tuple(each.forecast_keys) if quantiles else np.shape(each.samples) for each in forecasts}

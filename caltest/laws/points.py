@@ -1,9 +1,10 @@
-"""Point forecasts: of every outcome one functional is stated, and nothing else.
+"""Point forecasts: one functional of every outcome is stated, and nothing else.
 
-What is claimed is that E V(x, Y) = 0, V the identification function of the functional: 1{y ≤ x} − τ of
-a quantile, x − y of the mean, 2 |1{y ≤ x} − τ| (x − y) of an expectile (Gneiting 2011). A quantile says
-how often the outcome lies below it, and so it is a quantile forecast at one level: all is exact. Of a
-mean nothing can be drawn; what is known of it rests on where outcomes can lie at all.
+The claim is that E V(x, Y) = 0, where V is the identification function of the functional: 1{y ≤ x} − τ
+for a quantile, x − y for the mean, 2 |1{y ≤ x} − τ| (x − y) for an expectile (Gneiting 2011). A
+quantile states how often the outcome lies below it, so it is a quantile forecast at one level, and
+every test is exact. Outcomes cannot be drawn from a mean alone; guarantees for means rest on the range
+of possible outcomes.
 """
 
 from __future__ import annotations
@@ -110,16 +111,16 @@ class Point(Shaped):
 
     @property
     def of_quantile(self) -> bool:
-        """Whether a median or a quantile is stated."""
+        """Whether the functional is a median or a quantile."""
         return self.functional.partition(":")[0] in (MEDIAN, QUANTILE)
 
     @property
     def bounded(self) -> bool:
-        """Whether both ends of outcomes are known."""
+        """Whether both ends of the range of outcomes are known."""
         return self.low is not None and self.high is not None
 
     def _inside(self, what: str, numbers: Array) -> Array:
-        """Return numbers, unless one is where no outcome can be."""
+        """Return the numbers; raise if one is outside the range of outcomes."""
         low, high = self._range
         for row in np.flatnonzero((numbers < low) | (numbers > high))[:1]:
             below = numbers[row] < low
@@ -133,7 +134,7 @@ class Point(Shaped):
         return self._inside("the outcome", super().outcomes(values))
 
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
-        """Return the law, of a quantile that of a quantile forecast at one level, and outcomes."""
+        """Return the law and outcomes; a quantile becomes a quantile forecast at one level."""
         if not self.of_quantile:
             return self, self.outcomes(outcomes)
         law = Quantiles([self.tau], self.values[:, None])
@@ -146,34 +147,34 @@ class Point(Shaped):
         return self.values
 
     def spread(self) -> Array:
-        """Return 0: none is stated."""
+        """Return 0, as no spread is stated."""
         return np.zeros(self.n_samples)
 
     def errors(self, outcomes: Any) -> Array:
-        """Return V(x, y) of outcomes (…, n): forecast less outcome of means; 0 on average under H0."""
+        """Return V(x, y) at outcomes (…, n): forecast less outcome for means; 0 on average under H0."""
         return self.identified(self.values - outcomes)
 
     def identified(self, apart: Array) -> Array:
-        """Return V of forecasts less outcomes; times these, it is the loss."""
+        """Return V of forecasts less outcomes; V times the difference is the loss."""
         if self.tau == 0.5:
             return np.asarray(apart)
         return np.asarray(2.0 * np.abs((apart >= 0.0) - self.tau) * apart)
 
     @property
     def ends(self) -> tuple[Array, Array]:
-        """The least and the largest V(x, y) of every row, (n,) each; infinite where not known."""
+        """Smallest and largest V(x, y) of every row, (n,) each; infinite if unknown."""
         low, high = self._range
         with np.errstate(invalid="ignore"):
             return self.errors(high), self.errors(low)
 
     @property
     def scale(self) -> float:
-        """How far apart two V(x, y) of a row can be at most, for any forecast between the ends."""
+        """Largest possible difference of two V(x, y) of a row, for any forecast between the ends."""
         return float(2.0 * max(self.tau, 1.0 - self.tau) * (self.high - self.low))  # type: ignore[operator]
 
     @property
     def doubts(self) -> tuple[Premise, ...]:  # type: ignore[override]
-        """Say what no test of such forecasts can do."""
+        """Assumptions about outcomes that no test of such forecasts can check."""
         if self.bounded or self.symmetric or self.of_quantile:
             return ()
         rare = f"outcomes rarer than 1 in {max(self.n_samples // 3, 2):,} do not carry a mean"
@@ -186,7 +187,7 @@ class Point(Shaped):
         return (Premise("tails of outcomes", seen, do),)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say what beats a mean, where outcomes may be counts."""
+        """Return a remark on what is better than a mean, if outcomes may be counts."""
         if self.low != 0.0 or self.high is not None or self.of_quantile or outcomes.min() > 0.0:
             return ()
         law = "a law, such as scipy.stats.poisson(rate * exposure), is tested exactly, on both sides"

@@ -1,4 +1,4 @@
-"""Quantile forecasts: the law of the cell, between stated quantiles, in which an outcome lies."""
+"""Quantile forecasts: the law of the cell, between stated quantiles, that holds the outcome."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from caltest.exceptions import Argument, InputError
 from caltest.laws.base import Shaped, as_stated, finite_table, in_columns
 from caltest.laws.classes import Array, Outcomes, read_only
 
-_SAME = 1e-9  # levels that differ by rounding
-_MOST = 99  # levels: tables have an entry for every two
+_SAME = 1e-9  # levels that differ by rounding only
+_MOST = 99  # most levels: tables have an entry for every pair
 
 
 @arguments()
@@ -71,9 +71,9 @@ class Quantiles(Shaped):
     instead = "use 'pit_ad' or another statistic of the PIT, or a lens at a stated level"
     _by_row = ("values", "_ends", "_beyond")
 
-    levels: Array  #: Those between 0 and 1, (K,).
-    values: Array  #: The quantiles, (n, K).
-    _beyond: Any = None  # whether the outcomes that were met are outside of the support, (n,)
+    levels: Array  #: Levels between 0 and 1, (K,).
+    values: Array  #: Quantiles, (n, K).
+    _beyond: Any = None  # mask of outcomes outside the support, (n,), once they are met
 
     def __init__(self, levels: object, values: object) -> None:
         shape = f"(K,) levels, at most {_MOST}"
@@ -113,20 +113,20 @@ class Quantiles(Shaped):
         self.given, self._shape = values, table.shape[:1]
 
     def outcomes(self, values: object) -> Outcomes:
-        """Check outcomes, and return which cells each leaves open, (n,)."""
+        """Check outcomes, and return a code of the cells that each may lie in, (n,)."""
         numbers, count = super().outcomes(values)[:, None], len(self.levels)
         first = np.where(self.values < numbers, np.arange(count) + 1, 0).max(axis=1)
         last = np.where(self.values > numbers, np.arange(count), count).min(axis=1)
         return np.asarray(first * (count + 1) + last)
 
     def met(self, outcomes: object, weights: Array | None = None) -> tuple[Self, Outcomes]:
-        """Return the law that knows which outcomes are outside of the support, and their cells."""
+        """Return the law, with a mask of outcomes outside the support, and the cells of outcomes."""
         numbers, found = super().outcomes(outcomes), copy(self)
         found._beyond = (numbers < self._ends[:, 0]) | (numbers > self._ends[:, 1])
         return found, self.outcomes(outcomes)
 
     def impossible(self, outcomes: Outcomes) -> Mask:
-        """Say which of the outcomes that were met lie beyond a quantile of level 0 or 1."""
+        """Return a mask of the outcomes met that lie beyond a quantile of level 0 or 1."""
         return np.zeros(self.n_samples, np.bool_) if self._beyond is None else self._beyond
 
     def observed(self, outcomes: Outcomes) -> Outcomes:
@@ -134,7 +134,7 @@ class Quantiles(Shaped):
         return read_only(outcomes, np.intp)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say how many outcomes equal a quantile, and that not all rows state all."""
+        """Return remarks on outcomes that equal a quantile, and on rows that lack a level."""
         first, last = np.divmod(outcomes[:, None], len(self.levels) + 1)
         places, n, found = np.arange(len(self.levels)), len(outcomes), []
         equal = (first <= places) & (places < last) & ~np.isnan(self.values)
@@ -147,18 +147,18 @@ class Quantiles(Shaped):
         return tuple(found)
 
     def draw(self, rng: np.random.Generator, size: int) -> Outcomes:
-        """Return cells in which uniform numbers lie, (size, n)."""
+        """Return the cells that uniform numbers lie in, (size, n)."""
         return self.cells(rng.random((size, self.n_samples)))
 
     def cells(self, uniforms: Array) -> Outcomes:
-        """Return the cells in which such numbers (…, n) lie, as outcomes are kept."""
+        """Return the cells that numbers (…, n) in [0, 1] lie in, coded as outcomes are."""
         cells, count = np.searchsorted(self.levels, uniforms), len(self.levels)
         return (cells * (count + 2)).astype(np.min_scalar_type((count + 1) ** 2))
 
     def over_cells(self, entries: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return the least and the largest entry of open cells, from those of all, (K + 1, …).
+        """Return the smallest and largest entry over open cells, from entries of all cells, (K + 1, …).
 
-        The tables, ((K + 1)², …), have a row for every outcome.
+        The tables, ((K + 1)², …), have one row for every coded outcome.
         """
         count = len(entries)
         least = np.zeros((count, *entries.shape), dtype=entries.dtype)
@@ -170,7 +170,7 @@ class Quantiles(Shaped):
         return least.reshape(shape), most.reshape(shape)
 
     def place(self, level: float) -> int:
-        """Return which of the levels this is; raise unless it is stated."""
+        """Return the place of a level; raise unless it is stated."""
         place = int(np.abs(self.levels - level).argmin())
         if abs(self.levels[place] - level) > _SAME:
             found = f"no quantile at the level {level:g}, and nothing between quantiles is assumed"
@@ -185,18 +185,18 @@ class Quantiles(Shaped):
         return np.asarray(self.values[np.arange(self.n_samples), places])
 
     def _quantiles(self, level: float) -> Array:
-        """Return the quantiles at the nearest level that a row states, (n,)."""
+        """Return each row's quantile at the nearest level that it states, (n,)."""
         apart = np.where(np.isnan(self.values), np.inf, np.abs(self.levels - level))
         return np.asarray(self.values[np.arange(self.n_samples), apart.argmin(axis=1)])
 
 
 def level_called(name: str) -> float | None:
-    """Return the level that a column's name states; None if it states none.
+    """Return the level that a column name states; None if it states none.
 
     >>> [level_called(name) for name in ("q0.05", "5%", "model-lo-90", "model-hi-90", "x-median", "x")]
     [0.05, 0.05, 0.05, 0.95, 0.5, None]
     """
-    if ends := re.fullmatch(r"(?:.*-)?(lo|hi)-(\d+(?:\.\d+)?)", name):  # of the central interval
+    if ends := re.fullmatch(r"(?:.*-)?(lo|hi)-(\d+(?:\.\d+)?)", name):  # ends of the central interval
         return round(0.5 + {"lo": -0.005, "hi": 0.005}[ends[1]] * float(ends[2]), 9)
     if re.fullmatch(r"(?:.*-)?median", name):
         return 0.5
@@ -205,10 +205,10 @@ def level_called(name: str) -> float | None:
 
 
 def _named(values: Any, needed: bool) -> list[float] | None:
-    """Return levels as columns are called; None, unless they are needed, if these say none."""
+    """Return the levels that columns name; if not needed and they name none, None."""
     names = column_names(values)
     found = [level for level in map(level_called, names) if level is not None]
-    if not needed:  # names that would not do alone may still contradict the levels that are given
+    if not needed:  # names that would not suffice alone may still contradict the levels passed
         found = found if len(found) == len(names) else stated_numbers(names)
         found = [round(x / 100.0, 12) for x in found] if max(found, default=0.0) > 1.0 else found
         return None if not found or are_counted(names) else found

@@ -1,8 +1,9 @@
 """Sets and intervals that claim to hold the outcome with a probability, and no more than that.
 
-Whether a row is covered is an event with the probability of its level, and the claim is "at least":
-only too little coverage speaks against it. Conformal methods promise it of all rows together, on
-average over calibration sets; given one such set the coverage of new rows has a beta law (Vovk 2012).
+Coverage of a row is an event whose probability is the level, and the claim is "at least": only too
+little coverage is evidence against it. Conformal methods promise coverage of all rows together, on
+average over calibration sets. Conditional on one such set, the coverage of new rows has a beta law
+(Vovk 2012).
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ from caltest.laws.base import Shaped, finite_table
 from caltest.laws.classes import Array, Classes, LabelSampler, Law, Outcomes
 from caltest.sampling import DRAWS, ROWS, generator
 
-#: What may be claimed besides coverage of all rows together.
+#: Claims that may be made besides coverage of all rows together.
 CLAIMS = {name: name for name in ("size", "class", "groups", "features")}
-_APART = 2**32 - 1  # key of the seeds of beta draws: of no block of rows
-_SURE = 1e-9  # a level so near to 0 or 1 claims nothing, or everything
+_APART = 2**32 - 1  # key of the seeds of beta draws, which no block of rows has
+_SURE = 1e-9  # levels closer to 0 or 1 than this claim nothing, or everything
 _GIVE = "give members as (n, m) of True and False or as lists of classes, or lower and upper ends"
 _WRONG = {
     "given": f"sets or intervals are missing, or given twice; {_GIVE}.",
@@ -43,7 +44,7 @@ _WRONG = {
     "thresholds": "{argument} says how many rows set one threshold, or that of each class; give all.",
     "few": "{argument} is {rows:,.0f}, too few for level {level:g}: such sets hold everything.",
 }
-#: What is said of p-values that are not of these sets alone.
+#: Remark on p-values that allow for the calibration set, while intervals do not.
 OF_ONE_SET = "P-values allow for the chance of one calibration set; intervals are of these very sets."
 
 
@@ -115,8 +116,8 @@ class Sets(Shaped):
 
     about = "prediction sets"
     _by_row = ("table", "stated", "codes")
-    codes: Any = None  #: Of every row the place of the observed class among ``names``.
-    beta: Any = None  #: Parameters of the laws of coverage, given calibration sets, (2, K).
+    codes: Any = None  #: Place of the observed class of every row among ``names``.
+    beta: Any = None  #: Parameters of beta laws of coverage, if calibration rows are stated, (2, K).
 
     def __init__(
         self,
@@ -136,7 +137,7 @@ class Sets(Shaped):
         if level is None:
             raise InputError(_WRONG["no level"], argument="level")
         self.calibration_rows = calibration_rows
-        self.names: Any = column_names(members)  #: Of classes; None for intervals.
+        self.names: Any = column_names(members)  #: Names of the classes; None for intervals.
         self.listed = isinstance(members, list) and np.asarray(members[:1]).dtype.kind != "b"
         own = self._of_lists(members) if self.listed else members
         if members is None:
@@ -163,7 +164,7 @@ class Sets(Shaped):
         self.claims = [choose("claim", each, CLAIMS) for each in names("claims", claims)]
 
     def _of_lists(self, members: Sequence[Any]) -> Array:
-        """Return the table of sets that are lists of classes, and name its columns."""
+        """Return the table of sets that are lists of classes, and set the names of its columns."""
         place, rows = dict[str, int](), list[list[str]]()
         for row, given in enumerate(members):
             each = given.tolist() if hasattr(given, "tolist") else given
@@ -184,7 +185,7 @@ class Sets(Shaped):
         return np.asarray(own, np.float64)
 
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
-        """Return the law of whether rows are covered, and whether they are."""
+        """Return the law of coverage, and which rows are covered."""
         cells = finite_table("outcomes", outcomes) if self.names is None else np.asarray(outcomes)
         if cells.shape != self._shape:
             raise InputError(_WRONG["rows"], n=self.n_samples, shape=cells.shape)
@@ -199,7 +200,7 @@ class Sets(Shaped):
         return Covered(chances, ("not covered", "covered"), self.given, found), covered.astype(np.intp)
 
     def _holding(self, cells: Outcomes) -> Mask:
-        """Say which sets hold the label, and keep the labels."""
+        """Return a mask of the sets that hold their label, and keep the codes of labels."""
         place, labels = {as_spelled(name): k for k, name in enumerate(self.names)}, cells.tolist()
         for row, text in enumerate(map(as_spelled, labels)):
             if not text or (text not in place and not self.listed):
@@ -225,11 +226,11 @@ class Sets(Shaped):
         return np.stack([rows + 1.0 - left, left])
 
     def observed(self, outcomes: Outcomes) -> Outcomes:
-        """Return outcomes as they are: it is not known of sets alone what they hold."""
+        """Return outcomes unchanged: sets alone do not define a type of them."""
         return outcomes
 
     def sizes(self, weights: Array) -> SetSizes:
-        """Return how large sets are, of rows that count so much."""
+        """Return the sizes of sets, with weighted rows."""
         size, share, order = self.size, weights / weights.sum(), np.argsort(self.size, kind="stable")
         median = size[order][np.searchsorted(np.cumsum(share[order]), 0.5 - _SURE)]
         own = () if self.names is None else (share[size == k].sum() for k in (0, 1))
@@ -238,7 +239,7 @@ class Sets(Shaped):
 
 @dataclass(frozen=True, eq=False)
 class Covered(Classes):
-    """The law of whether a row is covered by its set: at least with the probability of its level.
+    """The law of coverage: each row is covered by its set with at least the probability of its level.
 
     Attributes
     ----------
@@ -259,24 +260,24 @@ class Covered(Classes):
         return Covered(self.probs[rows], self.names, None, self.of.take(rows))
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
-        """Prepare to draw what is covered: with one beta draw a data set, if rows share it."""
+        """Prepare to draw coverage: if rows share a calibration set, one beta draw per data set."""
         own = super().sampler(seed, first)
         return own if self.of.beta is None else _SharedSampler(own.cumulative, seed, first, self.of)
 
     def remarks(self, outcomes: Outcomes) -> tuple[str, ...]:
-        """Say which law is tested, if it is not that of independent rows."""
+        """Return a remark on the law tested, if rows are not independent."""
         return () if self.of.beta is None else (OF_ONE_SET,)
 
 
 def refuse_sets(law: Law, why: str) -> None:
-    """Raise if whether rows are covered is looked at, of which one side is claimed."""
+    """Raise if outcomes are coverage of sets, where only one side is claimed."""
     if isinstance(law, Covered):
         raise InputError(f"{why}, and sets claim 'at least'; audit each of them instead.")
 
 
 @dataclass(frozen=True, eq=False)
 class _SharedSampler(LabelSampler):
-    """Draws what is covered by rows that have a draw of the coverage in common."""
+    """Draws coverage of rows that share a random coverage rate."""
 
     of: Any = None
 

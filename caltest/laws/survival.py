@@ -1,10 +1,10 @@
 """Times until an event, some of them censored: a survival curve for every row, or any law of a time.
 
-What is seen of a time T is min(T, C) and whether the event came. If the end of follow-up C is known for
-every row, outcomes are min(T, C), with an atom beyond C, and draws of them too: nothing is assumed. If
-it is not known for rows with an event, a censored time is completed: drawn from what was predicted of
-it, given that it is later than C. If predictions are right, and C does not depend on T given the
-prediction, completed times are draws from the predicted distributions, exactly.
+We observe min(T, C) of a time T, and whether the event occurred. If the end of follow-up C is known for
+every row, outcomes are min(T, C), with an atom beyond C, and so are draws: nothing is assumed. If it is
+unknown for rows with an event, a censored time is imputed: drawn from its predicted distribution, given
+that it is later than C. If predictions are right, and C is independent of T given the prediction,
+imputed times are draws from the predicted distributions, exactly.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from caltest.laws.objects import Distribution
 from caltest.sampling import child_seed, generator
 from caltest.spelling import spelled
 
-_ROUNDED = 1e-6  # by how much a curve may rise, or leave [0, 1]
+_ROUNDED = 1e-6  # tolerance for a curve that rises, or leaves [0, 1]
 _BETWEEN: Any = {"low": -_ROUNDED, "high": 1.0 + _ROUNDED}
 _CHANCES = "chances between 0 and 1, 0.05 for 5%"
-_SAME = 1e-9  # of times
-_LEAST = 1e-300  # probability of a time later than one that was seen
-# Rise of the chance between two times, from which on it may matter how it rises between, and does.
+_SAME = 1e-9  # relative tolerance of times
+_LEAST = 1e-300  # smallest probability of surviving past an observed time
+# Rise of the probability between two times above which its shape between may matter, and does.
 _WIDE, _COARSE = 0.1, 0.2
-_COMPLETED = 7  # key of the seeds of completions
-_ENOUGH = 10  # events, all at times of their curves, that do not come there by chance
-_CODES = 0xFF  # the last bits of a time, which say its cause: 2⁻⁴⁴ of the time
+_COMPLETED = 7  # key of the seeds of imputations
+_ENOUGH = 10  # events, all at times of their curves, that do not fall there by chance
+_CODES = 0xFF  # the last bits of a time encode its cause: 2⁻⁴⁴ of the time
 
 
 @arguments()
@@ -111,23 +111,23 @@ class Survival(Shaped):
 
     about = "predicted times until an event"
     instead = "use 'pit_ad' or another statistic of the PIT"
-    level_name = "predicted survival"  # the chance of no event, averaged over time
-    completions = 20  #: How often censored times are completed, if follow-up is not known.
+    level_name = "predicted survival"  # the probability of no event, averaged over time
+    completions = 20  #: Number of imputations of censored times, if follow-up is unknown.
     _by_row = ("_law", "_times", "_chances", "last", "ends", "seen", "follow_up", "_incidence", "_all")
     _law: Predictive | None = None
     _times: Any = None
     _chances: Any = None
-    ends: Array  #: Until when curves go, (n,).
-    last: Array  #: Until when rows are looked at, (n,).
-    follow_up: Any = None  #: Until when they were followed, (n,), where that is known.
-    seen: Any = None  #: Times (n,), negative where censored, if follow-up is not known.
-    event: str | None = None  #: What the event is called.
-    time_unit: str | None = None  #: What times are in, such as "days".
-    causes: tuple[str, ...] = ()  #: Of competing events; the last bits of outcomes are codes of them.
-    code: int = 0  #: Of the cause that this is the law of; other events then end a row without it.
-    others = 0  #: Events of causes that are not predicted.
-    _incidence: Any = None  # of all causes, (n, K, T + 1)
-    _all: Any = None  # the law of all causes, of the law of one
+    ends: Array  #: Ends of the curves, (n,).
+    last: Array  #: Last times that rows are used until, (n,).
+    follow_up: Any = None  #: Ends of follow-up, (n,), if known.
+    seen: Any = None  #: Times (n,), negative if censored, if follow-up is unknown.
+    event: str | None = None  #: Name of the event.
+    time_unit: str | None = None  #: Unit of times, such as "days".
+    causes: tuple[str, ...] = ()  #: Competing causes, whose codes are the last bits of outcomes.
+    code: int = 0  #: Code of the cause that this law predicts; other events then end a row without it.
+    others = 0  #: Number of events of causes that are not predicted.
+    _incidence: Any = None  # by cause, (n, K, T + 1)
+    _all: Any = None  # the law of all causes, if this is the law of one
 
     def __init__(
         self,
@@ -177,11 +177,11 @@ class Survival(Shaped):
                 at, table = self.marked(at), 1.0 - self._incidence.sum(axis=1)
             else:
                 at, table = _curves(survival, times)
-                if times is None and has(survival, "T"):  # as lifelines has it: a column for every row
+                if times is None and has(survival, "T"):  # lifelines' layout, one column for every row
                     curves = survival.T
             self._times, self._chances = _checked(at, table)
             if self._times.shape == (1, 2) and interpolation is None:
-                self.horizon, self.steps = float(self._times[0, 1]), True  # as a risk, and no curve
+                self.horizon, self.steps = float(self._times[0, 1]), True  # one risk, not a curve
             self._shape, last = (len(table),), self._times[:, -1]
             end = np.where(self._chances[:, -1] < 1.0, last, np.inf)
         self.ends, self.given = end, {"curves": curves, "follow_up": follow_up}
@@ -204,13 +204,13 @@ class Survival(Shaped):
     # -------------------------------------------------------------- the law of a time
 
     def _at(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(T < t) and P(T ≤ t) at (…, n), whatever the follow-up."""
+        """Return P(T < t) and P(T ≤ t) at (…, n), ignoring follow-up."""
         if self._law is not None:
             return self._law.cdf(outcomes)
         return self._looked_up(self._chances, outcomes)
 
     def _looked_up(self, values: Array, outcomes: Array, by: Any = None) -> tuple[Array, Array]:
-        """Return what rises with time, (n, T + 1), before and at times (…, n); or with what else."""
+        """Look up values (n, T + 1) that rise with time before and at times (…, n), or along ``by``."""
         from caltest.loops import rows as _loops
 
         flat = np.ascontiguousarray(outcomes.reshape(-1, self.n_samples), dtype=np.float64)
@@ -219,7 +219,7 @@ class Survival(Shaped):
         return below.reshape(outcomes.shape), at.reshape(outcomes.shape)
 
     def cdf(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return P(X < x) and P(X ≤ x) of times X that end beyond the last, where the rest of T is."""
+        """Return P(X < x) and P(X ≤ x) of times X: T up to the last, and an atom beyond it."""
         self._check_whole()
         outcomes = self.marked(outcomes)
         below, at = self._at(np.minimum(outcomes, self.last))
@@ -227,7 +227,7 @@ class Survival(Shaped):
         return np.where(beyond, at, below), np.where(beyond, 1.0, at)
 
     def quantile(self, levels: Array) -> Array:
-        """Return quantiles of the same; beyond the last time is the next number."""
+        """Return quantiles of the times that `cdf` describes; those beyond the last are `beyond`."""
         if self._law is not None:
             found = self._law.quantile(levels)
         else:
@@ -241,16 +241,16 @@ class Survival(Shaped):
 
     @property
     def beyond(self) -> Array:
-        """What stands for a time later than the last, (n,)."""
+        """The time that stands for any beyond the last one, (n,)."""
         after = self.last * (1.0 + _SAME) if self.causes else np.nextafter(self.last, np.inf)
         return self.marked(after)
 
     def marked(self, times: Array, codes: Any = 0) -> Array:
-        """Return times (…, n) whose last bits are codes, 1 for the first cause, or without any."""
+        """Return times (…, n) with cause codes in the last bits, 1 for the first cause, 0 for none."""
         return (times.view(np.int64) & ~_CODES | codes).view(np.float64) if self.causes else times
 
     def of_cause(self, cause: str | None) -> Survival:
-        """Return the law of the events of one cause, with this one if it is None."""
+        """Return the law of the events of one cause; this law if it is None."""
         if cause is None:
             return self
         choose("cause", cause := as_spelled(cause), dict.fromkeys(self.causes))
@@ -260,45 +260,45 @@ class Survival(Shaped):
         return found
 
     def _with_causes(self, times: Array, rng: np.random.Generator) -> Array:
-        """Return drawn times (…, n) with causes drawn as they are predicted at that time."""
+        """Return drawn times (…, n), with causes drawn as predicted at those times."""
         if not self.causes:
             return times
         place = np.searchsorted(self._times[0], times).clip(1, self._times.shape[1] - 1) - 1
-        risen = np.diff(np.cumsum(self._incidence, axis=1), axis=2)  # of the first k causes
+        risen = np.diff(np.cumsum(self._incidence, axis=1), axis=2)  # of the first k causes together
         shares = risen[:, :-1] / np.maximum(risen[:, -1:], _LEAST)
         passed = rng.random(times.shape)[..., None] > shares[np.arange(self.n_samples), :, place]
         return self.marked(times, 1 + passed.sum(axis=-1))
 
     def risk(self, horizon: float) -> Array:
-        """Return the chance of the event until a time, or the end of the curve, (n,)."""
+        """Return the probability of the event until a time, or the end of the curve, (n,)."""
         return self._at(np.full(self.n_samples, self.stated_time(horizon)))[1]
 
     def stated_time(self, time: float) -> float:
-        """Return the time of all curves that is the same but for rounding; else the time."""
+        """Return the time of all curves that equals this one up to rounding; else the time itself."""
         if self._times is None or len(self._times) > 1 or np.isinf(time):
             return time
         near = float(self._as_stated(np.array([time]))[0])
         return time if np.isnan(near) else near
 
     def states(self, time: float) -> bool:
-        """Whether it is a time of all curves."""
+        """Whether the time is one of all curves."""
         common = self._times is not None and len(self._times) == 1
         return common and self.stated_time(time) in self._times
 
     def level(self) -> Array:
-        """Return chances of no event, averaged over the time until the last end, (n,)."""
+        """Return probabilities of no event, averaged over the time until the last end, (n,)."""
         times = [self.horizon] if self.horizon is not None else self._evenly(20)
         return np.asarray(1.0 - np.mean([self.risk(t) for t in times], axis=0))
 
     def _evenly(self, count: int) -> Array:
-        """Return times, evenly spaced up to the last that all curves and any known follow-up reach."""
+        """Return evenly spaced times up to the last that all curves and any known follow-up reach."""
         end = min(float(self.last.max()), float(self.ends.min()))
         if np.isinf(end):
             end = float(self.quantile(np.full(self.n_samples, 0.95)).max())
         return end * np.arange(1, count + 1) / count
 
     def marks(self, count: int) -> tuple[Array, bool]:
-        """Return times to look at, and whether they are those of all curves: if these are not more."""
+        """Return at most ``count`` times to evaluate, and whether they are the curves' own."""
         if self.horizon is not None:
             return np.array([self.horizon]), True
         times = self._evenly(count)
@@ -310,18 +310,18 @@ class Survival(Shaped):
 
     @property
     def coarse(self) -> bool:
-        """Whether it matters how curves fall between their times, and that is not said."""
+        """Whether the shape of curves between their times matters and was not specified."""
         return self.interpolation is None and not self.steps and self._rise > _COARSE
 
     @cached_property
     def _rise(self) -> float:
-        """By how much chances rise at most between two times of the curves, on average."""
+        """Largest rise of the mean probability between two times of the curves."""
         if self._chances is None:
             return 0.0
         return float(np.diff(self._chances.mean(axis=0)).max(initial=0.0))
 
     def check_horizon(self, horizon: float) -> None:
-        """Raise where a curve, or all follow-up that is known of, ends before a time."""
+        """Raise if a curve, or all known follow-up, ends before a time."""
         horizon = self.stated_time(horizon)
         if horizon <= 0.0:
             raise InputError(f"the horizon is {horizon:g}; give a time above 0, as in 'until:365'.")
@@ -334,7 +334,7 @@ class Survival(Shaped):
         ends.append((self.last.max(), "the end of all follow-up"))
         if self.seen is not None:
             ended = np.abs(self.marked(self.seen))
-            if np.signbit(self.seen[ended == ended.max()]).any():  # else all events came before
+            if np.signbit(self.seen[ended == ended.max()]).any():  # else all events occurred before
                 ends.append((ended.max(), "until when the last row was followed"))
         for end, why in ends:
             if horizon > end:
@@ -342,7 +342,7 @@ class Survival(Shaped):
                 raise InputError(text, horizon=f"{horizon:g}", end=f"{end:g}", row=row)
 
     def spread(self) -> Array:
-        """Return nothing: rows are sorted by their level alone."""
+        """Return zeros: rows are sorted by their level alone."""
         return np.zeros(self.n_samples)
 
     def draw(self, rng: np.random.Generator, size: int) -> Array:
@@ -350,13 +350,13 @@ class Survival(Shaped):
         return self._with_causes(self.quantile(rng.random((size, self.n_samples))), rng)
 
     def impossible(self, outcomes: Array) -> Mask:
-        """Say where a time was seen that the curve rules out."""
+        """Return a mask of events observed at times that the curve rules out."""
         below, at = self.cdf(outcomes)
         if self.interpolation == "step" or self.horizon is not None:
             found = at <= below
-        else:  # a curve of an empirical model is flat before its first event, which says little
+        else:  # an empirical curve is flat before its first event, which is weak evidence
             found = (below == 1.0) | ((at == 0.0) & (self._law is not None))
-        if self._chances is not None:  # but not one that is flat to its end
+        if self._chances is not None:  # unless the curve is 0 to its end
             cause = np.maximum((outcomes.view(np.int64) & _CODES) - 1, 0) if self.causes else 0
             every = self._incidence if self.causes else self._chances[:, None]
             never = every[np.arange(self.n_samples), cause, -1] == 0.0
@@ -367,7 +367,7 @@ class Survival(Shaped):
 
     @cached_property
     def _hazards(self) -> Array:
-        """Σ ΔF / S(s−) at the times of the curves; of a cause whose curve falls evenly, ∫ dF / S."""
+        """Σ ΔF / S(s−) at the times of the curves; ∫ dF / S for linear curves."""
         every = self._chances if self._all is None else self._all._chances
         left = np.maximum(1.0 - every, _LEAST)
         jumps = np.diff(every) / left[:, :-1] if self.steps else -np.diff(np.log(left))
@@ -375,7 +375,7 @@ class Survival(Shaped):
         return np.concatenate([np.zeros((len(jumps), 1)), np.cumsum(jumps, axis=1)], axis=1)
 
     def cumulative_hazard(self, times: Array) -> Array:
-        """Return Λ at times (…, n): Σ ΔF / S(s−) of steps, −log S else."""
+        """Return Λ at times (…, n): Σ ΔF / S(s−) for step functions, −log S otherwise."""
         if self.steps:
             return self._looked_up(self._hazards, times)[1]
         if self._all is not None:
@@ -388,9 +388,9 @@ class Survival(Shaped):
         return np.asarray(-np.log(np.maximum(1.0 - at, _LEAST)))
 
     def until(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Mask]:
-        """Return when rows ended, (…, n), a horizon at the latest, and whether by an event.
+        """Return when rows ended, (…, n), at the horizon at the latest, and whether by an event.
 
-        Outcomes are times, as drawn or completed, or as ``seen``. For one cause, 2 is another event.
+        Outcomes are times, as drawn or imputed, or as ``seen``. For one cause, 2 marks another event.
         """
         end, times = np.minimum(self.last, self.stated_time(horizon)), self.marked(outcomes)
         came = ~np.signbit(outcomes) & (times <= end)
@@ -399,7 +399,7 @@ class Survival(Shaped):
         return np.minimum(np.abs(times), end), came
 
     def events(self, outcomes: Array, horizon: float = np.inf) -> tuple[Array, Array]:
-        """Return which events were seen until a time, and how many were expected of what was seen.
+        """Return events observed until a time, and the number expected over the same follow-up.
 
         The differences are martingale residuals, 0 on average whenever follow-up ends.
         """
@@ -408,17 +408,17 @@ class Survival(Shaped):
         return (came == 1).astype(np.float64), self.cumulative_hazard(ended)
 
     def as_seen(self, outcomes: Array) -> Array:
-        """Return times as they were seen, of censored rows negative; or as they are."""
+        """Return times as observed, negative for censored rows; unchanged if follow-up is known."""
         if self.seen is None:
             return outcomes
         ended = np.abs(self.marked(self.seen))
         return np.where(np.signbit(self.seen), -ended, self._on_curve(ended))
 
     def ranks(self, outcomes: Array) -> tuple[Array, Array, Mask, Array]:
-        """Return P(T < t), P(T ≤ t), whether the event was seen, and how many were expected, (n,) each.
+        """Return P(T < t), P(T ≤ t), whether the event was seen, and the expected number, (n,) each.
 
         If a row ended without an event, its time is later: its rank lies between P(T ≤ c) and 1.
-        Nothing is completed.
+        Nothing is imputed.
         """
         outcomes = self.as_seen(outcomes)
         low, high = self.cdf(np.abs(outcomes))
@@ -438,7 +438,7 @@ class Survival(Shaped):
     # -------------------------------------------------------------- what was seen
 
     def met(self, values: Any, weights: Array | None = None) -> tuple[Law, Array]:
-        """Return the law with what was seen, and outcomes; completed ones if follow-up is not known."""
+        """Return the law with the observed data, and outcomes, imputed if follow-up is unknown."""
         time, codes, name = read_times(values, self.n_samples, self.causes)
         event = codes > 0
         if (last := self.follow_up) is not None:
@@ -476,7 +476,7 @@ class Survival(Shaped):
         return found, found.completed(0)
 
     def _as_stated(self, times: Array) -> Array:
-        """Return times as they stand in the curves of their rows, (n,); NaN where not, and of 0."""
+        """Return times as they stand in the curves of their rows, (n,); NaN for others, and for 0."""
         late = times * (1.0 + _SAME)
         if len(self._times) == 1:
             near = self._times[0, np.searchsorted(self._times[0], late, "right") - 1]
@@ -485,7 +485,7 @@ class Survival(Shaped):
         return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
-        """Return times as outcomes: the one time of which a risk is known, or beyond the last."""
+        """Return times as outcomes: the one time of a stated risk, or `beyond` after the last time."""
         if self.horizon is not None:
             times = np.where(times <= self.horizon, self.horizon, times)
         return np.where(times <= self.last, times, self.beyond)
@@ -495,10 +495,10 @@ class Survival(Shaped):
         return self.met(values)[1]
 
     def completed(self, number: int) -> Array:
-        """Return times, (n,), in which those of censored rows are drawn from what is left of their law.
+        """Return times, (n,), with those of censored rows drawn from their predicted remainder.
 
-        ``number`` counts completions: they are exchangeable, and the same in every call. Their seed is
-        made of what was seen: with one seed for all data the same luck would return in every data set.
+        Imputations, by ``number``, are exchangeable, and the same in every call. Their seed derives
+        from the observed data: if all data sets shared one seed, they would share the same luck.
         """
         digest = sha256(self.seen.tobytes()).digest()
         seed = child_seed(int.from_bytes(digest[:16], "little"), _COMPLETED, number)
@@ -509,13 +509,13 @@ class Survival(Shaped):
         return np.where(censored, self._with_causes(drawn, rng), whole)
 
     def completed_anew(self) -> Iterator[Array]:
-        """Yield all completions but the first; of the risk at one time alone there are none."""
+        """Yield all imputations but the first; for a risk at one time, there are none."""
         count = 0 if self.seen is None or self.horizon is not None else self.completions
         return map(self.completed, range(1, count))
 
     @property
     def between_times(self) -> str:
-        """What a user should know of times far apart, as sentences; "" where there are none."""
+        """Remark on times far apart, as sentences; "" if there are none."""
         if self.steps or self._rise <= _WIDE:
             return ""
         return (
@@ -525,7 +525,7 @@ class Survival(Shaped):
         )
 
     def remarks(self, outcomes: Array) -> tuple[str, ...]:
-        """Say what is assumed between times far apart, how many rows are censored, what that takes."""
+        """Return remarks on times far apart, the number of censored rows, and the assumptions made."""
         found = [self.between_times] if self.between_times else []
         if self.steps and self.interpolation is None and self.horizon is None:
             came = "All events came at times of the curves, and are taken to come at no others"
@@ -546,13 +546,13 @@ class Survival(Shaped):
 
 
 def _functions(values: Any, *names: str) -> bool:
-    """Whether it is a list or an array of objects with these attributes."""
+    """Return whether it is a list or an array of objects with these attributes."""
     objects = has(values, "dtype") and str(values.dtype) == "object"
     return (isinstance(values, list | tuple) or objects) and len(values) > 0 and has(values[0], *names)
 
 
 def _curves(survival: Any, times: object) -> tuple[Array, Array]:
-    """Return times and curves, (n, T), from what models predict."""
+    """Return times and curves, (n, T), from the predictions of a model."""
     if _functions(survival, "x", "y"):  # scikit-survival
         parts = list(survival)
         if len({len(each.x) for each in parts}) > 1:
@@ -567,7 +567,7 @@ def _curves(survival: Any, times: object) -> tuple[Array, Array]:
 
 
 def _at_times(what: str, given: Any, times: object, *do: str, **between: float) -> tuple[Array, Array]:
-    """Return times, and a table with a column for each, in the order of its columns' names."""
+    """Return times, and a table with a column for each, ordered by column names that state times."""
     given = rows_first(given, what)
     at, table = finite_table("times", as_stated(times)), finite_table(what, given, *do, **between)  # type: ignore[arg-type]
     called = stated_numbers(column_names(given), counted=False)
@@ -576,7 +576,7 @@ def _at_times(what: str, given: Any, times: object, *do: str, **between: float) 
 
 
 def _by_cause(incidence: Any, times: object, whole: bool) -> tuple[Array, Array]:
-    """Return chances of the event of every cause, (n, K, T + 1), and the times (T + 1,) of all rows."""
+    """Return incidences by cause, (n, K, T + 1), and the times (T + 1,) of all rows."""
     names = [*map(as_spelled, incidence)] if isinstance(incidence, Mapping) else []
     do = "give that of each cause once, {'relapse': …, 'death': …}, or follow_up= too; 0 is censored"
     if not whole < len({*names} - {"0", ""}) == len(names) < _CODES:
@@ -595,14 +595,14 @@ def _by_cause(incidence: Any, times: object, whole: bool) -> tuple[Array, Array]
 
 
 def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array, Array]:
-    """Return times (1 or n, T + 1) from 0 on, and chances of the event until then (n, T + 1)."""
+    """Return times (1 or n, T + 1) from 0 on, and probabilities of the event until then (n, T + 1)."""
     if table.ndim != 2 or table.size == 0 or times.shape not in (table.shape, table.shape[1:]):
         do = "survival.T" if table.ndim == 2 and times.shape == table.shape[:1] else "(n, T) and (T,)"
         raise InputError(f"survival has shape {table.shape} and times {times.shape}; give {do}.")
     if not (table.min() >= _BETWEEN["low"] and table.max() <= _BETWEEN["high"]):
         finite_table(what, table, _CHANCES, **_BETWEEN)
     at, rises = np.atleast_2d(times), bool((table[:, 1:] > table[:, :-1]).any())
-    at = at[:1] if (at == at[:1]).all() else at  # of all rows
+    at = at[:1] if (at == at[:1]).all() else at  # shared by all rows
     for row, k in np.argwhere(np.diff(at, axis=1) <= 0.0)[:1]:
         do = "give increasing times"
         raise InputError(f"times holds {at[row, k]:g} before {at[row, k + 1]:g}; {do}.")
@@ -618,7 +618,7 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
         raise InputError(f"{found}; {do}.", row=int(row))
     chances = np.zeros((len(table), table.shape[1] + 1))
     np.clip(np.subtract(1.0, table, out=chances[:, 1:]), 0.0, 1.0, out=chances[:, 1:])
-    chances = np.maximum.accumulate(chances, axis=1) if rises else chances  # by rounding
+    chances = np.maximum.accumulate(chances, axis=1) if rises else chances  # undo rounding
     if not (at[:, 0] == 0.0).any():
         return np.pad(at, ((0, 0), (1, 0))), chances
     if (at[:, 0] > 0.0).any() or (chances[:, 1] > _ROUNDED).any():
@@ -629,9 +629,9 @@ def _checked(times: Array, table: Array, what: str = "survival") -> tuple[Array,
 
 
 def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array, Any, str | None]:
-    """Return times and whether the event came, (n,) each, from what users have, and its name.
+    """Return times and whether the event occurred, (n,) each, from the user's data, and its name.
 
-    Of several causes which one it was, from 1 on: one more than there are where it was another.
+    With several causes, the codes run from 1 on; one more than their number is another cause.
     """
     columns, names = _columns(values)
     if len(columns) != 2 or any(np.ndim(each) != 1 for each in columns):
@@ -665,10 +665,10 @@ def read_times(values: Any, n: int, causes: tuple[str, ...] = ()) -> tuple[Array
 
 
 def _columns(values: Any) -> tuple[list[Any], list[Any]]:
-    """Return times and events, or what columns there are, and names; named ones with booleans last."""
+    """Return columns of times and events, or all columns, and names; boolean columns last."""
     frame: Any = nw.from_native(values, eager_only=True, pass_through=True)
     named = None
-    if names := getattr(getattr(values, "dtype", None), "names", None):  # of scikit-survival
+    if names := getattr(getattr(values, "dtype", None), "names", None):  # scikit-survival's
         named = {name: values[name] for name in names}
     elif isinstance(frame, nw.DataFrame):
         named = {name: frame.get_column(name).to_numpy() for name in frame.columns}
