@@ -1,4 +1,4 @@
-"""Forms: what a statistic is once the predictions are fixed, a function of the outcomes."""
+"""Forms: statistics with the predictions fixed, as functions of the outcomes."""
 
 from caltest.forms.base import Combined, Component, Form, HasMoments, LabelFunction, Moments, TailBound
 from caltest.forms.cells import Binned, BinnedDistance, BinnedSquares, GriddedDifference, PearsonGroups

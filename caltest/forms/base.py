@@ -18,38 +18,38 @@ from caltest.laws import Law
 from caltest.lenses import Reduction
 from caltest.pvalues import TIE_TOLERANCE, Alternative, evidence
 
-#: Classes, whole numbers; of predicted distributions, the outcomes.
+#: Labels: class numbers; for predicted distributions, outcomes.
 Labels: TypeAlias = NDArray[Any]
 
 #: Rounding of a sum, relative to the sum of the sizes of its terms.
 ROUNDING = 1e-14
 
-#: Variance of a number of events below which it counts as certain; its cube does not underflow.
+#: Variance of a number of events below which it is treated as certain; its cube does not underflow.
 CERTAIN = 1e-100
 
 
 class Form(ABC):
-    """A statistic as a function of labels; the predictions are already inside.
+    """A statistic as a function of labels, with the predictions fixed.
 
-    A form evaluates one vector of labels or a block of draws alike. What else it can do (its
-    conditional moments, a Gram matrix, a bound) it declares by deriving from the classes below, and a
+    A form evaluates one vector of labels or a block of draws in the same way. Its other abilities
+    (conditional moments, a Gram matrix, a bound) are declared by deriving from the classes below, and a
     null asks for those it needs.
     """
 
-    #: True if `of_labels` itself hands work to the workers; else draws are what is run in parallel.
+    #: True if `of_labels` itself passes work to the workers; otherwise draws run in parallel.
     parallel_inside: bool = False
 
-    #: Whether labels of two classes may be `Bits`.
+    #: Whether labels of two classes may be passed as `Bits`.
     takes_bits: bool = False
 
-    #: A distribution-free bound, where one is known.
+    #: A distribution-free bound, if one is known.
     tail_bound: TailBound | None = None
 
     @property
     def resolution(self) -> float:
-        """How far two evaluations of one value may differ, by rounding; default 0.
+        """Largest difference by rounding between two evaluations of one value; default 0.
 
-        It matters where labels are all but certain, so that rounding is all that varies.
+        It matters if labels are almost certain, so that values vary by rounding only.
         """
         return 0.0
 
@@ -62,19 +62,19 @@ class Form(ABC):
         return float(self.of_labels(labels[None, :], workers)[0])
 
     def in_words(self, labels: Labels, found: bool) -> str:
-        """Say what the order of labels (n,) shows, if an error is found; "" where it does not count."""
+        """Describe what the order of labels (n,) shows, if an error is found; "" if order is unused."""
         return ""
 
 
 class OneByOne(Form):
-    """A form that looks at one label vector at a time: it has a `value` of its own."""
+    """A form that evaluates one label vector at a time, by its own `value`."""
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for ``labels`` (B, n)."""
         return np.array([self.value(row) for row in labels], dtype=np.float64)
 
 
-# ------------------------------------------------------------------ what can be known of a form
+# ------------------------------------------------------------------ properties of a form
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Moments:
     mean: float
     variance: float
     skewness: float  #: Third standardised cumulant.
-    skewness_error: float = 0.0  #: Bound or standard error of the skewness; 0 where it is exact.
-    surprises: float = np.inf  #: Unlikely labels that it depends on, ``effective_surprises``.
+    skewness_error: float = 0.0  #: Bound or standard error of the skewness; 0 if it is exact.
+    surprises: float = np.inf  #: Effective number of unlikely labels, see ``effective_surprises``.
 
     @classmethod
     def of_cumulants(
@@ -94,7 +94,7 @@ class Moments:
         """Standardise a third cumulant; a constant statistic has skewness 0."""
         if variance <= 0.0:
             return cls(mean, 0.0, 0.0, surprises=surprises)
-        # The third power of the deviation may be beyond the range of floats.
+        # The third power of the deviation may exceed the range of floats.
         skewness, error = (each / variance / variance**0.5 for each in (third, error))
         return cls(mean, variance, skewness, error, surprises)
 
@@ -106,17 +106,17 @@ class Moments:
 
 
 def effective_surprises(shares: Array, chances: Array) -> float:
-    """Return how many unlikely outcomes a sum depends on: (Σ s)² / Σ (s²/u).
+    """Return the effective number of unlikely outcomes in a sum: (Σ s)² / Σ (s²/u).
 
-    Term i has share s_i of the variance, and something other than its most likely outcome happens
-    with chance u_i; terms of share 0 do not count. Never more than Σ u, and less if the variance sits
-    where little is uncertain. Few of them make a distribution of few atoms, which no smooth curve fits.
+    Term i has share s_i of the variance, and an outcome other than its most likely one with probability
+    u_i; terms of share 0 are left out. The result is at most Σ u, and less if the variance sits where
+    little is uncertain. If it is small, the distribution has few atoms, which no smooth curve fits.
     """
     counted = (shares > 0) & (chances > 0)
     s, u = shares[counted], chances[counted]
     if not len(s):
         return 0.0
-    s = s / s.max()  # squares of tiny shares would vanish
+    s = s / s.max()  # squares of tiny shares would underflow
     with np.errstate(over="ignore"):
         return float(s.sum() ** 2 / np.sum(s**2 / u))
 
@@ -131,9 +131,9 @@ class Lattice(NamedTuple):
 class LatticeTerms(NamedTuple):
     """A statistic as a sum of independent whole numbers: T = start + span Σ_i S_i."""
 
-    start: float  #: The least possible value.
+    start: float  #: The smallest possible value.
     span: float  #: Distance of neighbouring values.
-    masses: Array  #: (N, K + 1) the law of each S_i on 0..K; rows that cannot move are left out.
+    masses: Array  #: The law of each S_i on 0..K, (N, K + 1); constant rows are left out.
 
 
 Inequality: TypeAlias = Literal["mcdiarmid", "hoeffding"]
@@ -152,25 +152,25 @@ class TailBound:
 
 @dataclass(frozen=True)
 class ChiSquare:
-    """The chi-square law of a statistic T under H0: ``factor`` · T + ``offset`` has it."""
+    """The chi-square law under H0: ``factor`` · T + ``offset`` has it for the statistic T."""
 
     degrees: int
     factor: float = 1.0  #: Positive.
     offset: float = 0.0
     exact: bool = False  #: Whether the law holds in every finite sample, or as n grows.
-    caveat: str = ""  #: What results should say of it.
+    caveat: str = ""  #: Caveat that results print.
 
 
 class HasMoments(Form):
-    """Knows mean, variance and skewness under H0, given the predictions."""
+    """A form whose mean, variance and skewness under H0 are known, given the predictions."""
 
     @abstractmethod
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness of the value if labels are drawn from the predictions."""
+        """Return mean, variance and skewness of the value for labels drawn from the predictions."""
 
 
 class HasLeadingSum(Form):
-    """A quadratic statistic, of which is known how close it is to the square of one sum."""
+    """A quadratic statistic that may be close to the square of one sum, to a known degree."""
 
     probs: Array  #: The predictions, (n, m).
 
@@ -180,11 +180,11 @@ class HasLeadingSum(Form):
 
 
 class HasNormalLimit(Form):
-    """A sum of independent terms, of which mean and variance are known."""
+    """A sum of independent terms with known mean and variance."""
 
     #: Whether they are known for these predictions.
     has_limit: bool = True
-    #: A bound of how far one term can move the sum; infinite if that is not known.
+    #: A bound on how far one term can move the sum; infinite if unknown.
     reach: float = np.inf
 
     @abstractmethod
@@ -193,14 +193,14 @@ class HasNormalLimit(Form):
 
 
 class HasCumulantGenerator(HasNormalLimit):
-    """A sum of independent terms: its cumulant generating function is known exactly, for every t."""
+    """A sum of independent terms whose cumulant generating function is known exactly, for every t."""
 
     probs: Array  #: The predictions, (n, m).
 
     @property
     @abstractmethod
     def lattice(self) -> Lattice:
-        """The lattice on which, or about which, the values lie."""
+        """The lattice that the values lie on, or near."""
 
     @property
     @abstractmethod
@@ -225,7 +225,7 @@ class HasChiSquare(Form):
         """The law."""
 
     def law_of(self, labels: Any) -> ChiSquare:
-        """Return the law of the value of these labels, if they tell what the value is made of."""
+        """Return the law of the value for these labels, if it depends on them."""
         return self.chi_square
 
 
@@ -234,7 +234,7 @@ BrownianFunctional: TypeAlias = Literal["maximum", "range"]
 _MEAN_OF_ABSOLUTE = float(np.sqrt(2.0 / np.pi))
 _OVERSHOOT = 0.5826  # −ζ(1/2)/√(2π)
 _CATALAN = 0.9159655941772190
-#: E T, E T², E T³, and how many boundaries T measures the distance of.
+#: E T, E T², E T³, and the number of boundaries that T measures the distance of.
 _MOMENTS: dict[BrownianFunctional, tuple[float, float, float, int]] = {
     "maximum": (float(np.sqrt(np.pi / 2.0)), 2.0 * _CATALAN, _MEAN_OF_ABSOLUTE * np.pi**3 / 8.0, 1),
     "range": (2.0 * _MEAN_OF_ABSOLUTE, 4.0 * float(np.log(2.0)), _MEAN_OF_ABSOLUTE * np.pi**2 / 1.5, 2),
@@ -247,12 +247,12 @@ class BrownianLimit:
 
     functional: BrownianFunctional  #: "maximum" for sup |W| on [0, 1], "range" for sup W − inf W.
     scale: float  #: σ, the standard deviation of the path at its end; 0 if all labels are certain.
-    surprises: float  #: Unlikely labels that make the path, ``effective_surprises``.
+    surprises: float  #: Effective number of unlikely labels of the path, see ``effective_surprises``.
     step: float = 0.0  #: Standard deviation of its steps, averaged in the time of the variance.
 
     @property
     def moments(self) -> Moments:
-        """Mean, variance and skewness, the mean less what a path of steps misses between them.
+        """Mean, variance and skewness; the mean is reduced by what a path of steps misses in between.
 
         P(sup |W| > x) = 4 Σ_{k≥1} (−1)^{k−1} Q((2k − 1) x) gives sup |W| the moments √(π/2), 2 G
         (Catalan's constant) and √(2/π) π³/8; P(range > x) = 8 Σ_{k≥1} (−1)^{k−1} k Q(k x) gives the
@@ -275,7 +275,7 @@ class HasBrownianLimit(Form):
     @property
     @abstractmethod
     def brownian_limit(self) -> BrownianLimit:
-        """The functional and the scale."""
+        """The functional and its scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,17 +285,17 @@ class LabelFunction(OneByOne):
     #: Takes the predictions and the labels (n,) or outcomes, and perhaps weights; returns a number.
     function: Callable[..., float]
     predictions: Array | Law  #: Probabilities (n, m), read-only, or predicted distributions.
-    weights: Array | None = None  #: A third argument of the function, (n,); None: it has two.
+    weights: Array | None = None  #: A third argument of the function, (n,); None if it takes two.
 
     @property
     def _name(self) -> str:
         return getattr(self.function, "__name__", None) or quoted(self.function)
 
     def check_unmoved(self, labels: Labels, value: float) -> None:
-        """Raise if the function gives another value for labels that it has seen.
+        """Raise if the function returns a different value for labels that it has seen before.
 
-        A function that remembers (a counter, a running mean) has no one value that could be reported.
-        ``value`` is what the observed labels (n,) had before the draws.
+        A function with a memory (a counter, a running mean) has no single value to report. ``value`` is
+        that of the observed labels (n,) before the draws.
         """
         again = self.value(labels)
         if again == value or abs(again - value) <= TIE_TOLERANCE * max(abs(again), abs(value)):
@@ -309,7 +309,7 @@ class LabelFunction(OneByOne):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector (n,)."""
         numbers = labels.dtype if labels.dtype.kind == "f" else np.intp
-        counts = () if self.weights is None else (self.weights.copy(),)  # copies, theirs to change
+        counts = () if self.weights is None else (self.weights.copy(),)  # copies: it may alter them
         returned = self.function(self.predictions, labels.astype(numbers), *counts)
         masked = isinstance(returned, np.ma.MaskedArray) and np.ma.is_masked(returned)
         try:
@@ -322,36 +322,36 @@ class LabelFunction(OneByOne):
         return value
 
 
-_TOGETHER = 64  # label vectors whose sums are held
-_WELL_ABOVE = 1e4  # times its rounding: the smallest deviation that a part may have
-# Evidence as a function of a normal score x has slope |x| + 1 at most, and x one of 4 in z; ties of
-# scores beyond 40, of probability below 1/1600 (Cantelli), hardly ever meet one among the draws.
+_TOGETHER = 64  # label vectors whose sums are held together
+_WELL_ABOVE = 1e4  # times its rounding: the smallest standard deviation that a component may have
+# Evidence as a function of a normal score x has slope |x| + 1 at most, and x has slope 4 at most in z.
+# Scores beyond 40, with probability below 1/1600 (Cantelli), almost never tie with a draw.
 _STEEPEST = 4.0 * 41.0
 
 
 @dataclass(frozen=True, eq=False)
 class Component:
-    """One part of a combined form."""
+    """One component of a combined form."""
 
-    name: str  #: What reports call it.
-    form: Form  #: The part as a function of labels; with moments, or with a Brownian limit.
-    alternative: Alternative = "greater"  #: Which of its values count against H0.
-    view: Reduction | None = None  #: The lens through which the part looks; None: without one.
-    rounding: float = 0.0  #: What its values may differ by for reasons that the form does not know.
-    #: Moments under H0 that come close to the form's, or a function of workers that returns them; None
-    #: for the form's own.
+    name: str  #: Name in reports.
+    form: Form  #: The component as a function of labels; with moments, or with a Brownian limit.
+    alternative: Alternative = "greater"  #: Direction of values that are evidence against H0.
+    view: Reduction | None = None  #: The lens that the component is seen through; None for none.
+    rounding: float = 0.0  #: Differences of values by rounding that the form does not know of.
+    #: Moments under H0 close to the form's, or a function of workers that returns them; None for the
+    #: form's own.
     law: Moments | Callable[[Workers], Moments] | None = None
 
     @property
     def resolution(self) -> float:
-        """How far two evaluations of one value may differ."""
+        """Largest difference by rounding between two evaluations of one value."""
         return max(self.form.resolution, self.rounding)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         """Return mean, variance and skewness under H0; a deviation is never as small as rounding.
 
-        One that may be rounding is raised well above it. What is farther out than rounding can be (a
-        label that was all but excluded) still says so.
+        A deviation that may be due to rounding is raised well above it. Values farther out than
+        rounding can reach (a label that was almost excluded) remain extreme.
         """
         if self.law is not None:
             known = self.law if isinstance(self.law, Moments) else self.law(workers)
@@ -367,12 +367,12 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class Combined(Form):
-    """T = max_k −log p_k: how unlikely under H0 the most unlikely of several parts is.
+    """T = max_k −log p_k: how unlikely the most unlikely of several components is under H0.
 
-    Every part is standardised by its moments under H0 given the predictions, and its tail probability
-    p_k follows from these (:mod:`caltest.pvalues`), nearly. It needs no guarantee of the p_k: they
-    depend on the predictions and one label vector only, so that T is a statistic like others, whose
-    law is drawn. A part that cannot vary has p_k = 1.
+    Every component is standardised by its moments under H0 given the predictions, which determine its
+    tail probability p_k (:mod:`caltest.pvalues`), approximately. No guarantee of the p_k is needed:
+    they depend only on the predictions and one label vector, so T is a statistic like any other, whose
+    law is simulated. A component that cannot vary has p_k = 1.
 
     References
     ----------
@@ -381,33 +381,33 @@ class Combined(Form):
     """
 
     components: tuple[Component, ...]
-    #: The moments of the parts, where they are known already.
+    #: The moments of the components, if known already.
     known: tuple[Moments, ...] | None = None
 
     parallel_inside = True
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parts."""
+        """Names of the components."""
         return tuple(part.name for part in self.components)
 
     def moments_of_parts(self, workers: Workers = ALONE) -> tuple[Moments, ...]:
-        """Return the parts' moments."""
+        """Return the components' moments."""
         return self.known or tuple(part.moments(workers) for part in self.components)
 
     def standardised(self, workers: Workers) -> Combined:
-        """Return the same with the moments of its parts, which are computed once."""
+        """Return the form with the moments of its components, computed once."""
         return replace(self, known=self.moments_of_parts(workers))
 
     @property
     def resolution(self) -> float:
-        """How far rounding of any part moves its evidence; that of the whole moves no further."""
+        """Largest effect of rounding in any component on its evidence, and so on T."""
         pairs = zip(self.components, self.moments_of_parts(), strict=True)
         moved = ((part.resolution, known.variance) for part, known in pairs if known.variance > 0.0)
         return float(max((_STEEPEST * by / np.sqrt(variance) for by, variance in moved), default=0.0))
 
     def values(self, labels: Labels, workers: Workers = ALONE) -> Array:
-        """Return the parts' values, (B, P) for labels (B, n)."""
+        """Return the components' values, (B, P), for labels (B, n)."""
         columns, summed, sums = list[Array](), None, np.empty(0)
         for part in self.components:
             form: Any = part.form
@@ -422,19 +422,19 @@ class Combined(Form):
         return np.column_stack(columns)
 
     def with_rounding(self, rounding: Array) -> Combined:
-        """Return the same of parts whose values may differ by (P,) numbers through rounding."""
+        """Return the form with components whose values may differ by rounding, by (P,) numbers."""
         pairs = zip(self.components, rounding, strict=True)
         parts = (replace(part, rounding=max(float(by), part.rounding)) for part, by in pairs)
         return Combined(tuple(parts))
 
     def evidence(self, values: Array, workers: Workers = ALONE) -> Array:
-        """Return −log of the parts' tail probabilities, (B, P); +∞ where a value is infinite."""
+        """Return −log of the components' tail probabilities, (B, P); +∞ if a value is infinite."""
         found = np.zeros(values.shape)
         for place, known in enumerate(self.moments_of_parts(workers)):
             if known.variance > 0.0:
                 z = (values[:, place] - known.mean) / np.sqrt(known.variance)
                 found[:, place] = evidence(z, known.skewness, self.components[place].alternative)
-        found[np.isinf(values)] = np.inf  # a label that cannot be: no draw has it
+        found[np.isinf(values)] = np.inf  # an impossible label: no draw has it
         return found
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:

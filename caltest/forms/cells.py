@@ -28,8 +28,8 @@ Distance: TypeAlias = Literal["tv", "l1", "l2", "sqeuclidean"]
 
 _FEWEST_OF_A_BIN = 5.0
 _TABLE = 2**20  # counts held at a time
-_SPARSE = 16  # times the rows: with more cells times classes, only counts above 0 are visited
-_ALONE = 1.0 + 1e-9  # effective rows of a bin that holds one
+_SPARSE = 16  # times the rows; with more cells times classes, only counts above 0 are visited
+_ALONE = 1.0 + 1e-9  # effective rows up to which a bin is treated as holding one row
 
 # ------------------------------------------------------------------ bins of all classes
 
@@ -38,19 +38,19 @@ _ALONE = 1.0 + 1e-9  # effective rows of a bin that holds one
 class Binned(base.HasLeadingSum, Sums):
     """T = ending(Σ_k f(S_bk)) for the residuals summed over every bin, S_b = Σ_{i in b} w_i D_i.
 
-    What depends on the predictions alone is added up beside them: of every bin its rows n_b, as they
-    count, Σ w², and what is predicted of every class.
+    Sums that depend on the predictions only are computed alongside: for every bin its weighted number
+    of rows n_b, Σ w², and the expected count of every class.
     """
 
     probs: Array  #: The predictions, (n, m).
     cells: Cells  #: The bin of every row, (n,), 0..K−1.
     n_cells: int  #: Number of bins K.
     weights: Array  #: w, (n,), positive.
-    total: float  #: Rows in all, as they count.
+    total: float  #: Total weight.
 
     @abstractmethod
     def known(self, fixed: Array) -> Any:
-        """Return what f and the ending need to know of the bins, from sums (2 + m, K)."""
+        """Return the quantities of the bins that f and the ending use, from sums (2 + m, K)."""
 
     @abstractmethod
     def entries(self, residuals: Array, cells: Cells, classes: Cells, known: Any) -> Array:
@@ -67,20 +67,20 @@ class Binned(base.HasLeadingSum, Sums):
 
     @cached_property
     def fixed(self) -> Array:
-        """Rows of every bin, Σ w² and what is predicted, (2 + m, K)."""
+        """Weight of every bin, Σ w² and expected counts, (2 + m, K)."""
         return np.vstack([self.per_bin(1.0), self.per_bin(self.weights), self.scores.expected.T])
 
     @cached_property
     def here(self) -> Any:
-        """What is known of the bins of these rows."""
+        """Quantities of the bins of these rows."""
         return self.known(self.fixed)
 
     def per_bin(self, values: Array | float) -> Array:
-        """Sum what depends on rows over every bin, as rows count."""
+        """Sum values of rows over every bin, with weights."""
         return np.bincount(self.cells, self.weights * values, self.n_cells).astype(np.float64)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        """Return the count of one class in one bin, that of the largest variance."""
+        """Return the count of one class in one bin, the one with the largest variance."""
         uncertain = np.stack([self.per_bin(v) for v in (self.probs * (1 - self.probs)).T])
         k, b = np.unravel_index(uncertain.argmax(), uncertain.shape)
         table = np.zeros_like(self.probs)
@@ -102,7 +102,7 @@ class Binned(base.HasLeadingSum, Sums):
         return np.concatenate([super(Binned, self).of_labels(labels[part]) for part in parts])
 
     def _evaluate_visited(self, labels: Labels) -> float:
-        """Evaluate one label vector by correcting Σ_k f(−E_bk) where a label was counted."""
+        """Evaluate one label vector by correcting Σ_k f(−E_bk) in cells that contain a label."""
         m, expected, known = self.probs.shape[1], self.scores.expected, self.here
         keys, places = np.unique(self.scores.places(labels.astype(np.intp)[None]), return_inverse=True)
         counts = np.bincount(places.reshape(-1), self.weights)
@@ -121,13 +121,13 @@ class Binned(base.HasLeadingSum, Sums):
 
 @dataclass(frozen=True, eq=False)
 class BinnedDistance(Binned):
-    """The distance between labels and predictions of a bin: its mean over the rows, or maximum.
+    """The distance between labels and predictions of a bin: the mean over rows, or the maximum.
 
-    Both are means over the rows as they count.
+    Both are weighted means over the rows.
     """
 
     distance: Distance  #: Between the mean label and the mean prediction of a bin.
-    maximum: bool  #: Take the largest bin's; else the mean, bins weighted by their rows.
+    maximum: bool  #: Use the largest distance; else the mean, with bins weighted by rows.
 
     @property
     def fewest_of_a_bin(self) -> float:  # type: ignore[override]
@@ -139,10 +139,10 @@ class BinnedDistance(Binned):
         return 0.0 if self.maximum or self.probs.shape[1] == 2 else _FEWEST_OF_A_BIN
 
     def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
-        """Return the effective clusters of a bin, bins weighted by the size of their sums.
+        """Return the effective clusters per bin, with bins weighted by the size of their sums.
 
-        Where few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up
-        as they came, and cancel when signs are drawn.
+        If few clusters meet in a bin, its sum is far from normal: small residuals of one sign add up in
+        the data, and cancel when signs are drawn.
         """
         sums = self.scores.by_cluster(labels, clusters)
         squares = sums.multiply(sums).tocoo()
@@ -156,7 +156,7 @@ class BinnedDistance(Binned):
 
     @property
     def resolution(self) -> float:
-        """Rounding of distances of at most 2, of their squares before a root is taken."""
+        """Rounding of distances of at most 2, or of their squares before taking a root."""
         rounding = float(np.sqrt(2.0 * ROUNDING)) if self.distance == "l2" else 2.0 * ROUNDING
         return rounding * float(self.weights.sum()) / self.total
 
@@ -182,7 +182,7 @@ class ClassBins(BinnedDistance):
 
     @cached_property
     def fixed(self) -> Array:
-        """Nothing: the numbers of rows in the bins cancel."""
+        """Zeros, as the sizes of the bins cancel."""
         return np.zeros((1, self.n_cells))
 
 
@@ -190,12 +190,12 @@ class ClassBins(BinnedDistance):
 class BinnedSquares(HasMoments, Binned):
     """T = Σ_b (α_b ‖S_b‖² + β_b · S_b) + constant, the mean squared error of bins, perhaps debiased.
 
-    For bins b of n_b rows in n, α = 1/(n_b n) and β = 0. Debiased, Σ_k ȳ_k (1 − ȳ_k)/(n_b − 1) is
-    subtracted of every bin: with S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/n_b², its term is ‖S‖²/(n_b −
-    1) + (2 S·E + ‖E‖²)/(n_b (n_b − 1)) − n_b/(n_b − 1), over n. For rows of weights w, n_b and n are
-    their sums, and n_b − 1 is (Σ w)²/Σ w² − 1: a mean label's variance is Σ_k ȳ_k (1 − ȳ_k) over that,
-    without bias. A bin of one row has no such estimate and adds 0. For two classes it is the squared
-    error of the one probability, half the squared norm.
+    For bins b of n_b rows in n, α = 1/(n_b n) and β = 0. For the debiased form, Σ_k ȳ_k (1 − ȳ_k)/(n_b
+    − 1) is subtracted from every bin: with S = counts − E and Σ_k ȳ_k² = ‖S + E‖²/n_b², its term is
+    ‖S‖²/(n_b − 1) + (2 S·E + ‖E‖²)/(n_b (n_b − 1)) − n_b/(n_b − 1), over n. For rows of weights w, n_b
+    and n are sums of weights, and n_b − 1 is (Σ w)²/Σ w² − 1: dividing Σ_k ȳ_k (1 − ȳ_k) by it
+    estimates the variance of a mean label without bias. A bin of one row has no such estimate and adds
+    0. For two classes it is the squared error of the one probability, half the squared norm.
     """
 
     debiased: bool = False
@@ -222,13 +222,13 @@ class BinnedSquares(HasMoments, Binned):
 
     @property
     def resolution(self) -> float:
-        """Rounding of the sum over the bins."""
+        """Rounding error of the sum over the bins."""
         quadratic, linear, _ = self.here
         sizes, steep = self.fixed[0], np.abs(linear).max(axis=1)
         return ROUNDING * float(quadratic @ sizes**2 + steep @ sizes)
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return mean, variance and skewness under H0; of the independent bins cumulants add."""
+        """Return mean, variance and skewness under H0; bins are independent, so cumulants add."""
         (quadratic, linear, constant), w = self.here[:3], self.weights
         squared = np.einsum("ik,ik->i", self.probs, self.probs)[:, None]
         table = w[:, None] ** 2 * quadratic[self.cells, None] * (1.0 - 2.0 * self.probs + squared)
@@ -255,7 +255,7 @@ class BinnedSquares(HasMoments, Binned):
         return np.bincount(self.cells, values, self.n_cells).astype(np.float64)
 
     def _pairs(self, power: int, one: Array, other: Array) -> float:
-        """Return Σ_{i≠j} W_ij^power x_i y_j for W_ij = α_b in a bin and 0 between bins, O(n)."""
+        """Return Σ_{i≠j} W_ij^power x_i y_j for W_ij = α_b within a bin and 0 between bins, O(n)."""
         total = self._in_bins
         return float(self.here[0] ** power @ (total(one) * total(other) - total(one * other)))
 
@@ -269,12 +269,12 @@ class BinnedSquares(HasMoments, Binned):
 class PearsonGroups(base.HasChiSquare, BinnedSquares):
     """T = Σ_b S_b² / (n_b p̄_b (1 − p̄_b)) for the residuals S_b of class 1 in every bin, two classes.
 
-    If rows have weights w, p̄_b is their weighted mean, and n_b is Σ w². A bin whose predictions are
-    all 0 or all 1 adds nothing, and +∞ if one of them was wrong.
+    If rows have weights w, p̄_b is their weighted mean, and n_b is Σ w². A bin with predictions of 0 or
+    1 only adds 0, or +∞ if one of them was wrong.
     """
 
     def known(self, fixed: Array) -> Any:
-        """Return α_b = 1/(2 n_b p̄_b (1 − p̄_b)), 0 where that is infinite; and the rarer classes."""
+        """Return α_b = 1/(2 n_b p̄_b (1 − p̄_b)), or 0 if that is infinite, and the rarer classes."""
         (sizes, squares), expected = fixed[:2], fixed[2:]
         variances = expected.prod(axis=0) * squares / np.where(sizes > 0.0, sizes, 1.0) ** 2
         varied = variances > base.CERTAIN
@@ -284,8 +284,8 @@ class PearsonGroups(base.HasChiSquare, BinnedSquares):
     def entries(self, residuals: Array, cells: Cells, classes: Cells, known: Any) -> Array:
         """Return the terms of the bins.
 
-        The residuals of the two classes are opposite; that of the rarer class has the smaller rounding,
-        and stands for both.
+        The residuals of the two classes are opposite; the rarer class's has the smaller rounding error,
+        and is used for both.
         """
         quadratic, rarer = known[0][cells], known[3][cells]
         wrong = (quadratic == 0.0) & (residuals > 0.5 * float(self.weights.min()))
@@ -293,12 +293,12 @@ class PearsonGroups(base.HasChiSquare, BinnedSquares):
 
     @property
     def resolution(self) -> float:
-        """Rounding of the sum over the bins."""
+        """Rounding error of the sum over the bins."""
         return 2.0 * ROUNDING * float(self.here[0] @ self.fixed[2:].min(axis=0) ** 2)
 
     @cached_property
     def chi_square(self) -> base.ChiSquare:
-        """As many degrees of freedom as bins that can vary."""
+        """One degree of freedom for every bin that can vary."""
         variances = self.per_bin(self.weights * over_columns(np.multiply, self.probs))
         return base.ChiSquare(int(np.count_nonzero(variances > base.CERTAIN)))
 
@@ -313,7 +313,7 @@ class EventCells(OfOneEvent, Sums):
     cells: Cells  #: The cell of every row, (n,), 0..K−1.
     n_cells: int  #: Number of cells K.
     weights: Array  #: w, (n,).
-    total: float  #: Rows in all, as they count.
+    total: float  #: Total weight.
 
     @cached_property
     def scores(self) -> Scores:
@@ -323,38 +323,38 @@ class EventCells(OfOneEvent, Sums):
 
 @dataclass(frozen=True, eq=False)
 class GriddedDifference(HasMoments, EventCells):
-    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0 where x is an edge of a grid."""
+    """Distance of C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) from 0, with x on the edges of a grid."""
 
     functional: base.BrownianFunctional  #: "maximum" for max |C|, "range" for max C − min C.
 
     @property
     def resolution(self) -> float:
-        """Rounding of sums over the rows, in units of all."""
+        """Rounding error of sums over the rows, in units of all rows."""
         return ROUNDING * len(self.chances) / self.total * float(np.sqrt(self.n_cells))
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
         return strayed(np.cumsum(sums, axis=1), self.functional) / self.total
 
     def moments(self, workers: Workers = ALONE) -> Moments:
-        """Return the moments under H0 of all rows, if they are like these, nearly: a Brownian path's.
+        """Return approximate moments under H0 for all rows, if they are like these: a Brownian path's.
 
-        Weights are 1 on average.
+        Weights have mean 1.
         """
         variance = float(np.mean(self.weights**2 * self.chances * (1.0 - self.chances)))
         scale = float(np.sqrt(variance / self.total))
         return base.BrownianLimit(self.functional, scale, float(self.total)).moments
 
 
-_ROUNDS = 22  # halvings of the bandwidth's interval: 2e-7
+_ROUNDS = 22  # bisections of the bandwidth, to 2e-7
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedResiduals(EventCells):
-    """The bandwidth at which the error of smoothed residuals equals it, on a grid of equal cells."""
+    """The bandwidth that equals the error of residuals smoothed with it, on a grid of equal cells."""
 
     @property
     def resolution(self) -> float:
-        """Where the bisection ends, in units of all rows."""
+        """Precision of the bisection, in units of all rows."""
         return 2.0 * 0.5**_ROUNDS * float(self.weights.sum()) / self.total
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
@@ -368,7 +368,7 @@ class SmoothedResiduals(EventCells):
         low, high = np.zeros(len(sums)), np.ones(len(sums))
         for _ in range(_ROUNDS):
             width = 0.5 * (low + high)
-            # Terms damped below 1e-16 are left out: few are left but for small widths.
+            # Terms damped below 1e-16 are dropped; few remain unless the width is small.
             kept = min(self.n_cells, 2 + int(8.6 / (np.pi * width.min())))
             damped = spectrum[:, :kept] * np.exp(decay[:kept] * width[:, None] ** 2)
             too_narrow = np.abs(scipy.fft.idct(damped, n=self.n_cells, axis=1)).sum(axis=1) > width
@@ -379,33 +379,33 @@ class SmoothedResiduals(EventCells):
 
 # ------------------------------------------------------------------ bins of many scales
 
-_CANCELLED = 1e-12  # share of (Σ v)² up to which (Σ v)² − Σ v² is rounding
-_IMPOSSIBLE = 1e-9  # of U where its variance is 0: more is no rounding
+_CANCELLED = 1e-12  # share of (Σ v)² below which (Σ v)² − Σ v² is rounding
+_IMPOSSIBLE = 1e-9  # values of U above it, if its variance is 0, are not rounding
 
 
 @dataclass(frozen=True, eq=False)
 class MultiscaleBins(base.Form):
     """The largest U/√Var U over the scales: U = Σ_b n_b⁻¹ Σ_{i≠j in b} r_i r_j, r = w (y − p).
 
-    Bins of a coarser scale are unions of those of the next finer one, so that all scales together cost
+    Bins of a coarser scale are unions of those of the next finer one, so all scales together cost
     little more than the finest.
     """
 
     chances: Array  #: p, (n,).
     weights: Array  #: w, (n,).
     cells: Cells  #: The bin of every row at the finest scale, (n,), 0..K−1.
-    merges: tuple[Cells, ...]  #: Which bins of a scale begin a bin of the next coarser one.
+    merges: tuple[Cells, ...]  #: Bins of a scale that start a bin of the next coarser scale.
 
     @cached_property
     def _scores(self) -> tuple[Steps, Steps]:
-        """Scores r and r² of every bin of the finest scale."""
+        """Scores r and r² for every bin of the finest scale."""
         p, w = self.chances, self.weights**2
         residuals = Steps.of_event(p, self.weights, self.cells, int(self.cells.max()) + 1)
         return residuals, replace(residuals, base=w * p**2, steps=w * (1.0 - 2.0 * p))
 
     @cached_property
     def _scales(self) -> list[tuple[Cells | None, Array, float]]:
-        """Of every scale which finer bins begin its bins, 1/n_b, and the deviation of U."""
+        """For every scale, the finer bins that start its bins, 1/n_b, and the deviation of U."""
         variances = self.weights**2 * self.chances * (1.0 - self.chances)
         summed = (self.weights, variances, variances**2)
         fixed: Array = np.stack([np.bincount(self.cells, each) for each in summed])
@@ -420,7 +420,7 @@ class MultiscaleBins(base.Form):
 
     @property
     def resolution(self) -> float:
-        """Rounding of a standardised sum."""
+        """Rounding error of a standardised sum."""
         return ROUNDING * float(np.sqrt(len(self.chances)))
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:

@@ -1,9 +1,9 @@
-"""Forms of features: a scan of all slices, and a learner of residuals.
+"""Forms of features: a scan over all slices, and a learner of residuals.
 
-Given the columns X and the predictions, outcomes are drawn from the predictions under H0, whatever the
-columns are. Slices and kernels come from X and the predictions alone, so that a search over thousands
-of slices is one more statistic. Both look at *residuals*: of an event y − p; of a number its mean PIT
-less ½; each 0 on average.
+Given the columns X and the predictions, outcomes are drawn from the predictions under H0, for any
+columns. Slices and kernels depend on X and the predictions only, so a search over thousands of slices
+is one more statistic. Both use *residuals*: y − p for an event; the mean PIT less ½ for a number; each
+has mean 0.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -35,34 +35,34 @@ from caltest.forms.signs import FEWEST_CLUSTERS, HasSigns, Signed, signed_sums
 from caltest.laws import Law, Point
 from caltest.sampling import child_seed, generator
 
-#: A column, how it relates to a value ("=", "over", "at most"), and the value as text.
+#: A column, its relation to a value ("=", "over", "at most"), and the value as text.
 Condition: TypeAlias = tuple[str, str, str]
 
 # ------------------------------------------------------------------ slices
 
-_ALONE, _CROSSED = 8, 4  # bins of a column of numbers by itself, and with another one
-_LEVELS, _CROSSED_LEVELS = 200, 12  # of a category; the most frequent ones
-_NEAR = 0.01  # of the rows, how far a cut at a round number may be from a quantile
-_MOST_CROSSED = 60  # columns; more are looked at one by one
-_LEAST_VARIANCE = 1.0  # of the events of a slice; with less, nothing could be found
-_HELD = 2**22  # sums that are held at a time
-_EVERY = "others"  # of a category, what is no level by itself
+_ALONE, _CROSSED = 8, 4  # bins of a numeric column alone, and crossed with another
+_LEVELS, _CROSSED_LEVELS = 200, 12  # most levels of a category, the most frequent ones
+_NEAR = 0.01  # share of rows that a cut at a round number may be off its quantile
+_MOST_CROSSED = 60  # most columns that are crossed; if there are more, each is tested alone
+_LEAST_VARIANCE = 1.0  # variance of the number of events in a slice; with less, nothing could be found
+_HELD = 2**22  # sums held at a time
+_EVERY = "others"  # name for the levels of a category that are not used alone
 
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Bins of one column, and which of them go together: (S, 2) first ones, and ends."""
+    """Bins of one column, and the spans of bins that make slices: (S, 2) first bins, and ends."""
 
     column: Feature
     codes: NDArray[np.uint8]
     count: int
     spans: Places
-    ends: tuple[tuple[float, float], ...] = ()  # of numbers: the least and the largest of every bin
-    names: tuple[str, ...] = ()  # of a category
+    ends: tuple[tuple[float, float], ...] = ()  # for numbers: the smallest and largest of every bin
+    names: tuple[str, ...] = ()  # for a category
 
     @classmethod
     def of(cls, column: Feature, crossed: bool, min_rows: int) -> Bins:
-        """Cut numbers at their quantiles, ties together; rare levels of a category are one."""
+        """Cut numbers at their quantiles, with ties together; merge rare levels of a category."""
         if column.levels:
             return cls._of_levels(column, crossed, min_rows)
         values, most = column.values, _CROSSED if crossed else _ALONE
@@ -89,7 +89,7 @@ class Bins:
         counts = np.bincount(column.values + 1, minlength=len(column.levels) + 1)
         often = np.argsort(-counts[1:], kind="stable")[: _CROSSED_LEVELS if crossed else _LEVELS]
         kept = [level for level in sorted(often.tolist()) if counts[level + 1] >= min_rows]
-        place = np.full(len(counts), len(kept), np.uint8)  # all others
+        place = np.full(len(counts), len(kept), np.uint8)  # all other levels
         place[np.array(kept, np.intp) + 1] = np.arange(len(kept))
         place[0] = len(kept) + 1
         spans = [(k, k + 1) for k in [*range(len(kept)), *[len(kept) + 1] * bool(counts[0])]]
@@ -97,7 +97,7 @@ class Bins:
         return cls(column, place[column.values + 1], len(kept) + 2, _pairs(spans), names=names)
 
     def condition(self, first: int, end: int) -> Condition:
-        """Say which rows are in these bins."""
+        """Return the condition that selects the rows in these bins."""
         name, k = self.column.name, len(self.ends or self.names)
         if first == k:
             missing = "(missing)"
@@ -116,7 +116,7 @@ class Bins:
         return (name, "over", f"{over} and at most {upper}") if over else (name, "at most", upper)
 
     def called(self, k: int) -> str:
-        """Name one bin: "at most 31", "31 to 45", "over 45", "north"."""
+        """Return the name of one bin: "at most 31", "31 to 45", "over 45", "north"."""
         _, relation, value = self.condition(k, k + 1)
         over, between, upper = value.partition(" and at most ")
         alone = f"{'' if relation == '=' else relation} {value}".strip()
@@ -131,19 +131,19 @@ def _pairs(spans: list[tuple[int, int]]) -> Places:
 class Cells:
     """All slices: intervals of bins and levels of one column, and products of those of two.
 
-    They are rectangles of small tables, one a column and one for every two, whose sums all come from
-    the tables' own.
+    They are rectangles in small tables, one for each column and one for each pair, and their sums all
+    come from the sums of the tables.
     """
 
-    bins: tuple[Bins, ...]  #: Of every column by itself, and then of every one crossed.
-    codes: NDArray[np.uint8]  #: From 1 on, (n, 2d + 1); the last are ones.
-    tables: Places  #: Of each its two columns, start, height and width, (T, 5).
-    corners: Places  #: (K, 4) places in the tables.
-    which: Places  #: (K, 6): the bins of two columns (of one, the second is not), and spans.
+    bins: tuple[Bins, ...]  #: Bins of every column alone, then of every column crossed.
+    codes: NDArray[np.uint8]  #: Bin numbers from 1 on, (n, 2d + 1); the last column is ones.
+    tables: Places  #: For each table its two columns, start, height and width, (T, 5).
+    corners: Places  #: Places in the tables, (K, 4).
+    which: Places  #: Bins of two columns, the second unused if there is one, and spans, (K, 6).
 
     @classmethod
     def of(cls, features: Features, min_rows: int) -> Cells:
-        """Return the slices of at least so many rows, none of them twice."""
+        """Return the slices with at least so many rows, each only once."""
         d, start = len(features.columns), 0
         bins = [Bins.of(x, crossed, min_rows) for crossed in (False, True) for x in features.columns]
         pairs = [(j, 2 * d) for j in range(d)]
@@ -176,11 +176,11 @@ class Cells:
         return len(self.corners)
 
     def kept(self, places: Any) -> Cells:
-        """Return some of the slices."""
+        """Return a part of the slices."""
         return replace(self, corners=self.corners[places], which=self.which[places])
 
     def is_crossed(self, k: int) -> bool:
-        """Whether a slice is of two columns."""
+        """Whether a slice uses two columns."""
         return bool(self.which[k, 1] < len(self.bins))
 
     @property
@@ -202,7 +202,7 @@ class Cells:
         return found
 
     def moments(self, values: Array, clusters: Clusters) -> Array:
-        """Return Σ_g S_g² and Σ_g S_g⁴ of what clusters add to every slice, (2, K)."""
+        """Return Σ_g S_g² and Σ_g S_g⁴ over the sums S_g of clusters in every slice, (2, K)."""
         from caltest.loops import features as _loops
 
         ends = np.cumsum(np.bincount(clusters.codes, minlength=clusters.count))
@@ -212,13 +212,13 @@ class Cells:
         return found
 
     def rows(self, k: int) -> Mask:
-        """Return which rows are in a slice, (n,)."""
+        """Return a mask of the rows in a slice, (n,)."""
         j, other, a, b, u, v = self.which[k].tolist()
         one, two = self.codes[:, j], self.codes[:, other]
         return np.asarray((one > a) & (one <= b) & (two > u) & (two <= v))
 
     def conditions(self, k: int) -> tuple[Condition, ...]:
-        """Say which rows are in a slice."""
+        """Return the conditions that select the rows in a slice."""
         j, other, a, b, u, v = self.which[k].tolist()
         first = self.bins[j].condition(a, b)
         return (first, self.bins[other].condition(u, v)) if self.is_crossed(k) else (first,)
@@ -232,11 +232,11 @@ _DRAWS_OF_VARIANCE = 32
 
 @dataclass(frozen=True, eq=False)
 class ResidualForm(HasSigns):
-    """A form of residuals r_i(y_i), 0 on average."""
+    """A form of residuals r_i(y_i), with mean 0."""
 
     law: Law
     weights: Array  #: (n,).
-    usual: Any  #: The form of their sum, which says what comonotone outcomes are.
+    usual: Any  #: The form of their sum, which defines comonotone outcomes.
 
     one_by_one = True
 
@@ -256,7 +256,7 @@ class ResidualForm(HasSigns):
         return self.law.n_classes == 2
 
     def residuals(self, outcomes: Any, rows: slice = slice(None)) -> Array:
-        """Return the residuals of outcomes (B, n), of some rows."""
+        """Return the residuals of outcomes (B, n), for some rows."""
         if self.of_event:
             return np.asarray(outcomes[:, rows] - self.law.probs[rows, 1])  # type: ignore[attr-defined]
         law: Any = self.law
@@ -267,10 +267,10 @@ class ResidualForm(HasSigns):
 
     @cached_property
     def variances(self) -> Array:
-        """Of residuals, (n,): of numbers about, by draws that are the same whatever is observed."""
+        """Variances of residuals, (n,); for numbers, from draws that ignore the outcomes."""
         if self.of_event:
             return np.asarray(self.law.probs.prod(axis=1))  # type: ignore[attr-defined]
-        if isinstance(self.law, Point):  # of which none is stated
+        if isinstance(self.law, Point):  # no variance is stated
             return np.full(self.law.n_samples, float(np.square(self.law.values).mean()) or 1.0)
         drawn = self.law.sampler(child_seed(0, _DRAWS_OF_VARIANCE)).draw(0, _DRAWS_OF_VARIANCE)
         return np.asarray(np.mean(self.residuals(drawn) ** 2, axis=0))
@@ -278,7 +278,7 @@ class ResidualForm(HasSigns):
 
 # ------------------------------------------------------------------ scan
 
-#: Shifts of the log odds at which roots are computed; cubics lead from one to the next.
+#: Shifts of the log odds at which roots are computed; cubics interpolate between them.
 _SHIFTS = 0.01 * 2.0 ** np.append(np.arange(6), np.arange(5.5, 10.5, 0.5))
 
 
@@ -292,7 +292,7 @@ class RootCurves:
 
     @classmethod
     def of(cls, cells: Cells, p: Array) -> RootCurves:
-        """Compute ±√(2 (θO − K(θ))), K(θ) = Σ log(1 + p (e^θ − 1)), where the mean at θ is O."""
+        """Compute ±√(2 (θO − K(θ))), K(θ) = Σ log(1 + p (e^θ − 1)), where θ gives the mean O."""
         possible, certain = p > 0.0, p == 1.0
         with np.errstate(divide="ignore"):
             no, yes = np.where(certain, 0.0, -np.log1p(-p)), np.where(possible, -np.log(p), 0.0)
@@ -317,16 +317,16 @@ class RootCurves:
 class ScanForm(ResidualForm):
     """T = the largest |root| of a slice: of the likelihood ratio of one shift of the log odds.
 
-    Of rows that count differently, of numbers, and of signs of clusters it is a sum of residuals over
-    its standard deviation; of signs, over that among the signs.
+    With weights, for numbers, and for signs of clusters, it is a sum of residuals over its standard
+    deviation; for signs, over that among the signs.
     """
 
     cells: Cells
-    side: int = 0  #: 1: what was observed too often counts, −1: too rarely; 0: both.
+    side: int = 0  #: 1 tests for events observed too often, −1 too rarely; 0 both.
     by_counts: bool = False
-    dropped: int = 0  #: Slices that too few clusters carry.
-    effective: float | None = None  #: Clusters that carry the slice that fewest do.
-    chosen: Places | None = None  #: Slices of which each is asked for, and the largest of all others.
+    dropped: int = 0  #: Slices dropped because too few clusters carry them.
+    effective: float | None = None  #: Smallest effective number of clusters that carry a slice.
+    chosen: Places | None = None  #: Slices with a value of their own, beside the largest of all others.
 
     resolution = 1e-9
 
@@ -338,10 +338,10 @@ class ScanForm(ResidualForm):
         found, (law, w, _) = cls(*given, cells, side), given
         deviations = w * np.sqrt(found.variances)
         variance = cells.sums(found.variances[None])[0]
-        keep = (variance > _LEAST_VARIANCE) | isinstance(law, Point)  # of which none is stated
+        keep = (variance > _LEAST_VARIANCE) | isinstance(law, Point)  # no variance is stated
         effective = np.full(cells.count, np.inf)
         if clusters is not None:
-            # In effect so many clusters with the event, and without, if rows of one share everything.
+            # Effective clusters with the event, and without, if rows of one share everything.
             second, fourth = cells.moments(deviations, Clusters.of(clusters, w))
             effective = second**2 / np.where(fourth > 0.0, fourth, np.inf)
             if found.of_event:
@@ -374,7 +374,7 @@ class ScanForm(ResidualForm):
         return found
 
     def roots(self, outcomes: Any) -> Array:
-        """Return the signed roots of all slices, (B, K): above 0 where more was observed."""
+        """Return the signed roots of all slices, (B, K), above 0 if more was observed."""
         if not self.by_counts:
             return np.asarray(self.cells.sums(self.weights * self.residuals(outcomes)) / self._scale)
         from caltest.loops import features as _loops
@@ -384,7 +384,7 @@ class ScanForm(ResidualForm):
         return np.asarray(counts)
 
     def sizes(self, roots: Array) -> Array:
-        """Return how large roots are, which are overwritten, on the side that counts."""
+        """Return the sizes of roots on the tested side; the roots are overwritten."""
         if not self.side:
             return np.abs(roots, out=roots)
         roots *= self.side
@@ -417,18 +417,19 @@ class ScanForm(ResidualForm):
 
 # ------------------------------------------------------------------ ridge
 
-_UP_TO = 1500  # rows, all pairs of which are compared; of more, landmarks
+_UP_TO = 1500  # rows up to which all pairs are compared; beyond, landmarks are used
 _LANDMARKS = 384
-_WIDTH, _NUMBERS = 256, 2**27  # features of a row, and of all rows
+_WIDTH, _NUMBERS = 256, 2**27  # most features of a row, and of all rows
 _RIDGE = 0.01  # times the number of rows
-_NEGLIGIBLE = 0.02  # shares of directions that the ridge leaves
-_AT_ONCE = 2**14  # rows
+_NEGLIGIBLE = 0.02  # smallest share of a direction that the ridge keeps
+_AT_ONCE = 2**14  # rows processed at once
 
 
 def standardised(features: Features, *more: Array) -> Array:
-    """Return columns as a learner takes them, (n, D): ranks of numbers, and levels, of variance 1.
+    """Return a learner's columns, (n, D): ranks of numbers, and levels, with variance 1.
 
-    Missing entries are 0, and have a column of their own. All levels of a category together vary by 1.
+    Missing entries are 0, and get a column of their own. All levels of a category together have
+    variance 1.
     """
     found = list[Array]()
     for each in (*(Feature("", column) for column in more), *features.columns):
@@ -450,10 +451,10 @@ def _of_variance_one(values: Any) -> Array:
 
 
 def hat_features(columns: Array, count: int) -> Array:
-    """Return features Φ (n, F) of a Gaussian kernel of columns (n, D), ΦΦᵀ the hat matrix of a ridge.
+    """Return features Φ (n, F) of a Gaussian kernel of columns (n, D); ΦΦᵀ is a ridge's hat matrix.
 
-    All rows, or landmarks, are its centres; ``count`` columns vary by 1 in all. Directions of which a
-    ridge of n/100 leaves little are left out.
+    Its centres are all rows, or landmarks; ``count`` columns have variance 1 in total. Directions of
+    which a ridge of n/100 keeps little are left out.
     """
     n, centres = len(columns), columns
     if n > _UP_TO:
@@ -484,15 +485,15 @@ def hat_features(columns: Array, count: int) -> Array:
 class RidgeForm(ResidualForm):
     """T = Σ_{i≠j} r_i W_ij r_j, W_ij = H_ij / √((1 − H_ii)(1 − H_jj)), H = K (K + λ)⁻¹.
 
-    It is about the score of a learner that leaves each row out: how well kernel ridge regression of the
-    residuals on the columns and the prediction foretells them.
+    It approximates the score of a learner that leaves out each row in turn: how well kernel ridge
+    regression on the columns and the prediction predicts residuals.
     """
 
-    features: Array  #: Ψ, (n, F), so that W_ij = ⟨ψ_i, ψ_j⟩.
+    features: Array  #: Ψ, (n, F), with W_ij = ⟨ψ_i, ψ_j⟩.
 
     @classmethod
     def of(cls, law: Law, weights: Array, usual: Any, hat: Array) -> RidgeForm:
-        """Take rows out of what they foretell themselves, by hat features, which are overwritten."""
+        """Remove each row's effect on its own prediction; the hat features are overwritten."""
         own = np.einsum("if,if->i", hat, hat, dtype=np.float64).clip(max=1.0 - 1e-6)
         hat /= np.sqrt(1.0 - own).astype(hat.dtype)[:, None]
         return cls(law, weights, usual, hat)
@@ -503,7 +504,7 @@ class RidgeForm(ResidualForm):
 
     @cached_property
     def resolution(self) -> float:
-        """Rounding of the sum."""
+        """Rounding error of the sum."""
         size = float(self._squares @ (self.weights**2 * self.variances))
         return (1e-12 if self.features.dtype == np.float64 else 1e-6) * size
 
@@ -522,7 +523,7 @@ class RidgeForm(ResidualForm):
         return clusters.sums(seen[:, None] * self.features)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
+        """Return |S_g|², the squared size of every cluster's sum, (B, G) for labels (B, n)."""
         each = (self._by_cluster(y, clusters) for y in labels)
         return np.array([np.einsum("gf,gf->g", sums, sums) for sums in each])
 
@@ -536,9 +537,9 @@ class RidgeForm(ResidualForm):
 
 
 def foretold(model: Any, columns: Array, residuals: Array, here: Mask) -> Array:
-    """Return what a copy of the model, fitted to all other rows, foretells of these rows.
+    """Return predictions for these rows by a copy of the model, fitted to all other rows.
 
-    The copy is of the model before any fit, with a random state that is the same in every fit.
+    The copy is made of the unfitted model, with the same random state in every fit.
     """
     base: Any = sys.modules.get("sklearn.base")
     learner = deepcopy(model) if base is None else base.clone(model, safe=False)
@@ -557,13 +558,13 @@ def foretold(model: Any, columns: Array, residuals: Array, here: Mask) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class LearnerForm(ResidualForm):
-    """T = Σ w_i r_i f_i / Σ w_i, where a learner of the residuals of the other folds foretells f_i.
+    """T = Σ w_i r_i f_i / Σ w_i, where f_i is predicted by a learner fitted to the other folds.
 
-    The learner is fitted anew to every vector of labels; for signs of clusters, to residuals whose
-    signs are reversed. No cluster foretells itself.
+    The learner is fitted anew to every vector of labels; for signs of clusters, to residuals with these
+    signs. No cluster is predicted from itself.
     """
 
-    columns: Array  #: What the learner is given, (n, D).
+    columns: Array  #: Input of the learner, (n, D).
     model: Any
     folds: Places  #: The fold of every row, (n,).
 
@@ -571,7 +572,7 @@ class LearnerForm(ResidualForm):
 
     @cached_property
     def resolution(self) -> float:
-        """Rounding of a fit, in which threads may add numbers in any order."""
+        """Rounding error of a fit, in which threads may add numbers in any order."""
         return 1e-9 * float(np.average(self.variances, weights=self.weights))
 
     def _refitted_to(self, outcomes: Any, signs: Any = 1.0) -> float:
@@ -582,9 +583,9 @@ class LearnerForm(ResidualForm):
         return float(np.average(residuals * found, weights=self.weights))
 
     def _refitted(self, given: Sequence[tuple[Any, ...]], workers: Workers) -> Array:
-        """Return the value of each, in an order that hides which is the first: it may be observed.
+        """Return the value of each, in an order that hides the first, which may be observed.
 
-        A model that remembers could otherwise tell it from the draws.
+        Otherwise a model with a memory could single it out from the draws.
         """
         order, values = generator(0).permutation(len(given)), np.empty(len(given))
         tasks = [given[k] for k in order.tolist()]
@@ -599,7 +600,7 @@ class LearnerForm(ResidualForm):
         return self._refitted([(outcomes,) for outcomes in labels], workers)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return what every cluster adds to the sum of residuals, squared, (B, G)."""
+        """Return every cluster's sum of residuals, squared, (B, G)."""
         return np.array([clusters.sums(each) ** 2 for each in self.weights * self.residuals(labels)])
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
@@ -610,7 +611,7 @@ class LearnerForm(ResidualForm):
 
 
 class Refitted(Signed):
-    """A learner as a function of signs, of which workers fit several at the same time."""
+    """A learner as a function of signs; workers fit several at the same time."""
 
     parallel_inside = True
 

@@ -1,7 +1,7 @@
 """Weights W_ij of pairs of rows, positive semi-definite: a tile at a time, or as features, W = ΦΦᵀ.
 
-Features of many rows are rounded to whole multiples of a power of two, of two bytes each, and are added
-up without any rounding: a quarter of the memory, and of the time. What is rounded is the kernel, by a
+Features of many rows are rounded to integer multiples of a power of two, of two bytes each, and their
+sums are exact: this takes a quarter of the memory and of the time. Rounding changes the kernel, by a
 few 1e-5 of its values. Any kernel makes an exact test.
 """
 
@@ -34,27 +34,27 @@ from caltest.scores import RoundedFeatures, steps_of
 
 
 _FAR = 800.0  # distance at which exp(−x) is 0
-_GATHERED = 2**22  # numbers of predictions of pairs at a time
-_SINGLE = 100  # classes from which on distances, before features are rounded, are of single precision
-_EVEN = 32.0  # times the mean of what rows count: with a larger one, features are not rounded
+_GATHERED = 2**22  # numbers of predictions of pairs held at a time
+_SINGLE = 100  # classes from which on distances are computed in single precision, before rounding
+_EVEN = 32.0  # times the mean weight: with a larger maximum, features are not rounded
 
 
 @dataclass(frozen=True, eq=False)
 class ComputedFeatures:
-    """Features of any predictions, computed when they are needed, and rounded."""
+    """Features of any predictions, computed when needed, and rounded."""
 
     function: Callable[[Array], Array]  #: Takes predictions (rows, m), returns (rows, F).
     probs: Array  #: The predictions, (n, m).
     width: int  #: F.
-    bound: float  #: Of their squared length.
-    by: Array  #: What those of every row count, (n,).
+    bound: float  #: Bound of their squared length.
+    by: Array  #: Factor of every row's features, (n,).
 
     @property
     def shape(self) -> tuple[int, int]:
         return len(self.probs), self.width
 
     def part(self, rows: Any) -> Array | RoundedFeatures:
-        """Return the features of some rows, as they are added up."""
+        """Return the features of some rows, in the form that is summed."""
         values = RoundedFeatures.of(self.function(self.probs[rows]), float(np.sqrt(self.bound)))
         return scaled_rows(values, self.by[rows])
 
@@ -63,7 +63,7 @@ class ComputedFeatures:
         return self.part(rows)[:]
 
     def held(self) -> Array | RoundedFeatures:
-        """Return those of all rows, computed once."""
+        """Return the features of all rows, computed once."""
         alike = replace(self, by=np.ones(len(self.by)))
         parts = [alike.part(rows) for rows in blocks(len(self.by), ROWS)]
         pieces = np.concatenate([cast("RoundedFeatures", part).pieces for part in parts], axis=1)
@@ -75,11 +75,11 @@ Summed: TypeAlias = Array | RoundedFeatures | ComputedFeatures
 
 @dataclass(frozen=True, eq=False)
 class MappedFeatures:
-    """Linear functions of other features, so that these are added up once for several kernels."""
+    """Linear functions of other features, whose sums can then be shared by several kernels."""
 
     base: Summed
     by: Array  #: (F, K).
-    bound: float  #: Of their squared length, about.
+    bound: float  #: Approximate bound of their squared length.
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,21 +90,21 @@ class MappedFeatures:
         return np.asarray(self.base[rows] @ self.by)
 
 
-#: An (n, F) table of features, of which some rows are asked for at a time.
+#: An (n, F) table of features that is read some rows at a time.
 Features: TypeAlias = Summed | MappedFeatures
 
 
 def landmark_features(kernel: Kernel, landmarks: Array, inverse: Array, probs: Array) -> Array:
-    """Return Nyström's features φ(g) = R⁻¹ k(Z, g) of landmarks Z (F, m) with k(Z, Z) = R Rᵀ."""
+    """Return Nyström features φ(g) = R⁻¹ k(Z, g) for landmarks Z (F, m) with k(Z, Z) = R Rᵀ."""
     if probs.shape[1] >= _SINGLE and getattr(kernel, "distance", "") == "tv":
         probs, landmarks = probs.astype(np.float32), landmarks.astype(np.float32)
     return np.asarray(kernel(probs, landmarks).astype(np.float64, copy=False) @ inverse.T)
 
 
 def scaled_rows(features: Array | RoundedFeatures, by: Array) -> Array | RoundedFeatures:
-    """Return features of which those of row i count s_i times.
+    """Return features with those of row i multiplied by s_i.
 
-    Those that were rounded are rounded anew, unless a few rows count so much that little would be left
+    Rounded features are rounded again, unless a few rows have so much weight that little would be left
     of the others.
     """
     if steps_of(by) is None:
@@ -118,7 +118,7 @@ def scaled_rows(features: Array | RoundedFeatures, by: Array) -> Array | Rounded
 
 def longest(features: Features) -> float:
     """Return a bound of the squared length of a row's features."""
-    if isinstance(features, ComputedFeatures):  # that of k(g, g), and what rounding adds
+    if isinstance(features, ComputedFeatures):  # the bound of k(g, g), plus rounding
         return features.bound * (1.0 + 1.0 / 64.0) * float(features.by.max()) ** 2
     if isinstance(features, MappedFeatures):
         return features.bound
@@ -129,18 +129,18 @@ def longest(features: Features) -> float:
 
 
 class Weights(ABC):
-    """A symmetric n×n matrix W that depends on the predictions only, a tile at a time."""
+    """A symmetric n×n matrix W that depends on the predictions only, computed in tiles."""
 
-    #: The same as one pass along a line, for two classes, where that is possible.
+    #: The same as one pass along a line, for two classes, if possible.
     chain: Chain | None = None
 
     @abstractmethod
     def __call__(self, rows: slice, columns: slice) -> Array:
-        """Return the block of W at two slices, as a new array."""
+        """Return the block of W for two slices, as a new array."""
 
     @abstractmethod
     def at(self, rows: Places, columns: Places) -> Array:
-        """Return the entries of W at pairs of rows, arrays of one shape."""
+        """Return the entries of W for pairs of rows, arrays of one shape."""
 
     @abstractmethod
     def diagonal(self) -> Array:
@@ -158,7 +158,7 @@ class Weights(ABC):
 
 
 class Term(NamedTuple):
-    """One summand W ⊗ A: weights W of the rows, A (m, m) of the classes (None: the identity)."""
+    """One summand W ⊗ A: weights W of the rows, A (m, m) for the classes (None: the identity)."""
 
     weights: Weights
     matrix: Array | None
@@ -166,18 +166,18 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """W_ij = exp(−|x_i − x_j|) of numbers x: from row to row along the line, one factor for all before.
+    """W_ij = exp(−|x_i − x_j|) for numbers x: along the line, a step is one factor for all before it.
 
     Sums over all pairs are one pass, O(n).
     """
 
     order: Places  #: The rows along the line.
-    decay: Array  #: W of each, in that order, and the row before it; 0 for the first.
-    steps: Array  #: In that order, s of s_i s_j W_ij.
+    decay: Array  #: W between each row and the row before it, in that order; 0 for the first.
+    steps: Array  #: Factors s in s_i s_j W_ij, in that order.
 
     @property
     def places(self) -> Array:
-        """Where rows are along the line, from row to row no farther than matters, (n,)."""
+        """Positions of rows along the line, with steps cut where W becomes 0, (n,)."""
         with np.errstate(divide="ignore"):
             return np.cumsum(np.minimum(-np.log(self.decay), _FAR))
 
@@ -200,7 +200,7 @@ class KernelWeights(Weights):
 
     @cached_property
     def tile(self) -> Tile:
-        """The kernel matrix as a function of two slices, what depends on single rows done once."""
+        """The kernel matrix as a function of two slices, with work on single rows done once."""
         return self.kernel.tiles(self.probs)
 
     @cached_property
@@ -248,7 +248,7 @@ class ProductWeights(Weights):
 
 @dataclass(frozen=True, eq=False)
 class ScaledWeights(Weights):
-    """s_i s_j W_ij: of rows that count differently."""
+    """s_i s_j W_ij, for weighted rows."""
 
     weights: Weights  #: W.
     by: Array  #: s, (n,).
@@ -278,13 +278,13 @@ class ScaledWeights(Weights):
 
 
 def scaled(weights: Weights, by: Array) -> Weights:
-    """Return s_i s_j W_ij; of ones, W itself."""
+    """Return s_i s_j W_ij; for ones, W itself."""
     return weights if steps_of(by) is None else ScaledWeights(weights, by)
 
 
 @dataclass(frozen=True, eq=False)
 class DenseWeights(Weights):
-    """W held as a whole: 8 n² bytes."""
+    """W held as a dense matrix: 8 n² bytes."""
 
     matrix: Array  #: W, (n, n), symmetric.
 
@@ -323,7 +323,7 @@ class LowRankWeights(Weights):
 
 
 def without_diagonal(tile: Tile) -> Tile:
-    """Return the same matrix with 0 on its diagonal."""
+    """Return the matrix with 0 on its diagonal."""
 
     def altered(rows: slice, columns: slice) -> Array:
         block = tile(rows, columns)
@@ -338,7 +338,7 @@ def without_diagonal(tile: Tile) -> Tile:
 
 
 _EQUAL = 1e-9  # residuals of a matrix that differ by less than this share are tied
-_EXHAUSTED = 1e-12  # of the largest diagonal entry: what is left is rounding
+_EXHAUSTED = 1e-12  # share of the largest diagonal entry below which a residual is rounding
 
 
 class Cholesky(NamedTuple):
@@ -357,7 +357,7 @@ def incomplete_cholesky(
     enough: float = 0.0,
     exhausted: float = _EXHAUSTED,
 ) -> Cholesky:
-    """Approximate W by LLᵀ, L of few columns: the pivoted incomplete Cholesky factorisation.
+    """Approximate W by LLᵀ with few columns: the pivoted incomplete Cholesky factorisation.
 
     The next pivot is always the row with the largest residual, of tied rows the first in ``order``:
     with an order that depends on the predictions alone, the order of the rows changes nothing.
@@ -426,26 +426,26 @@ Approximation: TypeAlias = Literal["auto", "nystrom", "fourier"]
 
 RANK = 256
 
-#: Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.
-#:
-#: Of more rows a subsample is what bandwidths and features are fitted to, see
-#: ``caltest.data.subsample``, and features are computed when they are needed.
+#: Rows up to which features are held, 200 MB of them, and everything is fitted to all rows.\
+#: \
+#: For more rows, bandwidths and features are fitted to a subsample, see ``caltest.data.subsample``, and
+#: features are computed when needed.
 HELD_UP_TO = 100_000
 
-#: Rows up to which "auto" takes the kernel itself, and features are fitted to all and not rounded.
-#:
-#: Those of more rows are fitted to some, evenly spaced in an order that depends on the predictions
-#: alone, and rounded, to be added up fast. Of two classes the exponential kernel of most distances
-#: takes one pass over the rows, however many.
+#: Rows up to which "auto" uses the kernel itself, and features are fitted to all rows and not rounded.\
+#: \
+#: For more rows, features are fitted to some, evenly spaced in an order that depends on the predictions
+#: alone, and rounded, for fast sums. For two classes, the exponential kernel of most distances takes
+#: one pass over the rows, however many.
 FULL_ROWS = 1500
 
-#: The same of rows in clusters: all pairs are added up once, and draws are signs of clusters.
+#: The same for rows in clusters: all pairs are summed once, and draws are signs of clusters.
 FULL_ROWS_OF_CLUSTERS = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class LowRank:
-    """Features whose inner products stand for a kernel, of given predictions.
+    """Features whose inner products approximate a kernel, for certain predictions.
 
     Attributes
     ----------
@@ -472,10 +472,10 @@ class LowRank:
     def of(
         cls, kernel: Kernel | MatrixKernel, predictions: Rows, method: Approximation, rank: int
     ) -> LowRank:
-        """Approximate a fitted kernel with ``rank`` columns at most (of the Fourier kind, about).
+        """Approximate a fitted kernel with at most ``rank`` columns (Fourier features: about).
 
-        Features are a function of a prediction. Of few rows it is fitted to all and its values are
-        held; of more, to some; of very many, or of parts, values are computed when they are needed.
+        Features are a function of a prediction. For few rows it is fitted to all and its values are
+        held; for more, to some; for very many, or for rows in parts, values are computed when needed.
         """
         (part, _), probs, n = kernel.terms[0], predictions.probs, predictions.n_samples
         of_parts = predictions.part_of is not None
@@ -502,7 +502,7 @@ class LowRank:
         return cls(predictions, found, missing, of_parts, (some, function))
 
     def of_rows(self, predictions: Rows) -> LowRank:
-        """Return the same features of other rows; they must be computed ones."""
+        """Return the same features for other rows; they must be computed ones."""
         given: Any = self.features
         base = cast("ComputedFeatures", getattr(given, "base", given))
         features: Any = replace(base, probs=predictions.probs, by=predictions.weights)
@@ -511,9 +511,9 @@ class LowRank:
         return replace(self, predictions=predictions, features=features)
 
     def of_kernel(self, kernel: Kernel, rank: int) -> LowRank:
-        """Return linear functions of these features that stand for a wider kernel, K ≈ Ψ C CᵀΨᵀ.
+        """Return linear functions of these features that approximate a wider kernel, K ≈ Ψ C CᵀΨᵀ.
 
-        Of the rows that features are fitted to, with K ≈ LLᵀ: C is what makes ΨC nearest to L.
+        For the rows that features are fitted to, with K ≈ LLᵀ, C minimises the distance of ΨC from L.
         """
         some, function = self.fitted_to
         own, order = function(some), np.arange(len(some))
@@ -537,7 +537,7 @@ def fitting_rows(predictions: Rows) -> Rows:
 def chosen(
     approximation: Approximation | None, kernel: Kernel | MatrixKernel, predictions: Rows
 ) -> Approximation | None:
-    """Return what "auto" stands for."""
+    """Return the method that "auto" resolves to."""
     if approximation != "auto":
         return approximation
     if predictions.part_of is not None:
@@ -549,7 +549,7 @@ def chosen(
 
 
 def check_approximation(kernel: Kernel | MatrixKernel, method: object) -> None:
-    """Raise if a kernel cannot be approximated so; None is no approximation."""
+    """Raise if a kernel has no such approximation; None means no approximation."""
     if method is None:
         return
     choose("approximation", method, dict.fromkeys(get_args(Approximation)))

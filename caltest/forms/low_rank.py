@@ -1,4 +1,4 @@
-"""Kernels of low rank: sums of features of the rows, their squares, and what is known of these."""
+"""Kernels of low rank: sums of features of the rows, their squares, and the moments of these."""
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
@@ -28,10 +28,10 @@ from caltest.scores import Entries, FeatureResiduals, RoundedFeatures, Table, re
 
 
 _HELD = 2**22  # sums of features held at a time: 32 MiB
-_STAYING = 2**17  # sums of a draw that stay in the second-level cache, while rows are added
-_MOST_ROWS = 2**16  # whose numbers two bytes tell apart
-_USUAL = 1000  # draws
-_MOST_HELD = 2**25  # numbers of clusters: 256 MiB
+_STAYING = 2**17  # sums of a draw that stay in the second-level cache while rows are added
+_MOST_ROWS = 2**16  # that two bytes can number
+_USUAL = 1000  # typical number of draws
+_MOST_HELD = 2**25  # most numbers held for clusters: 256 MiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,21 +39,21 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
     """T = scale · Σ_ij ⟨ψ_i, ψ_j⟩ D_iᵀ A D_j over all pairs, or over those with i ≠ j.
 
     Over all pairs it is the squared norm of Σ_i ψ_i ⊗ D_i in the metric A: the features are summed by
-    label, and what the predictions lead to expect is subtracted. A draw of the labels costs O(nF).
+    label, and their expected sums are subtracted. A draw of the labels costs O(nF).
     """
 
     probs: Array  #: The predictions, (n, m).
-    features: kernel_matrices.Features  #: Ψ, (n, F), which depend on the predictions only.
+    features: kernel_matrices.Features  #: Ψ, (n, F), a function of the predictions only.
     matrix: Array | None = None  #: A, (m, m), positive semi-definite; None is the identity.
     scale: float = 1.0
-    diagonal: bool = True  #: Count the pairs i = j.
-    whole: float | None = None  #: Number of all rows, where these are only some of them, or weight.
-    #: Sums that several forms have in common, and the place of this one's number of pairs i = j.
+    diagonal: bool = True  #: Include the pairs i = j.
+    whole: float | None = None  #: Number of all rows, or their weight, if these are only some of them.
+    #: Sums shared by several forms, and the place of this one's number of pairs i = j.
     shared: tuple[FeatureResiduals, int] | None = None
 
     @cached_property
     def scores(self) -> FeatureResiduals:
-        """Features times residuals, and beside them what the pairs i = j add."""
+        """Features times residuals, and the terms of the pairs i = j."""
         if self.shared is not None:
             return self.shared[0]
         return FeatureResiduals(self.probs, self._base, () if self.diagonal else (self._own_table,))
@@ -64,11 +64,11 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
     @property
     def _base(self) -> Any:
-        """The features that are added up."""
+        """The features that are summed."""
         return self.features.base if isinstance(self.features, MappedFeatures) else self.features
 
     def _own_table(self, rows: slice, features: Any) -> Table:
-        """Return what the pairs i = j of some rows add, from the features that are added up."""
+        """Return the terms of the pairs i = j for some rows, from the features that are summed."""
         if isinstance(self.features, MappedFeatures):
             features = replace(self.features, base=features)
         weights, probs = LowRankWeights(features), self.probs[rows]
@@ -79,7 +79,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
     @property
     def summed(self) -> tuple[int, ...]:
-        """What tells those that are added up for this form from others."""
+        """Key of the features that are summed for this form."""
         base = self._base
         each = (base.function, base.probs, base.by) if isinstance(base, ComputedFeatures) else (base,)
         return tuple(map(id, (self.probs, *each)))
@@ -92,7 +92,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
     @cached_property
     def resolution(self) -> float:
-        """Rounding of the sum over all pairs, of these rows with the whole."""
+        """Rounding error of the sum over all pairs, of these rows with all rows."""
         size = 1.0 if self.matrix is None else float(np.abs(self.matrix).max())
         pairs = float(len(self.probs)) * (self.whole or len(self.probs))
         return base.ROUNDING * abs(self.scale) * pairs * size * kernel_matrices.longest(self.features)
@@ -144,7 +144,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return np.asarray(residuals @ (vectors * np.sqrt(values.clip(min=0.0))))
 
     def signed(self, labels: Labels, clusters: Clusters) -> Signed:
-        """Choose what takes the fewest operations: sums by cluster, or pairs of clusters."""
+        """Choose the way with the fewest operations: sums by cluster, or pairs of clusters."""
         count, width = clusters.count, self.probs.shape[1] * int(self.features.shape[1])
         may_hold, may_pair = count * width <= _MOST_HELD, count**2 <= _MOST_HELD
         if may_hold and not (may_pair and count * (0.5 * width + _USUAL) < width * _USUAL):
@@ -166,7 +166,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
     @cached_property
     def _expected_pieces(self) -> Array:
-        """What the features of all rows lead to expect by class, in their unit and pieces."""
+        """Expected sums of features by class, over all rows, in their unit and pieces."""
         features: Any = self.features
         count, _, width = features.pieces.shape
         found = np.zeros((self.probs.shape[1], count * width))
@@ -174,7 +174,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return np.ascontiguousarray(found.reshape(-1, count, width).transpose(1, 0, 2))
 
     def _squares(self, labels: Labels) -> Array:
-        """Return the values of all rows of many classes, whose sums by label are never held."""
+        """Return the values of all rows for many classes, without holding sums by label."""
         from caltest.loops import kernels as _kernel_loops
 
         features: Any = self.features
@@ -185,7 +185,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
         return np.asarray(self.scale * (features.unit**2 * squares - own))
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
-        """Return squared norms, less what the pairs i = j add."""
+        """Return squared norms, less the terms of the pairs i = j."""
         m, f = self.probs.shape[1], self._base.shape[1]
         residuals, own = np.split(sums.reshape(len(sums), -1, f), [m], axis=1)
         if isinstance(self.features, MappedFeatures):
@@ -199,7 +199,7 @@ class FeatureSquares(OverPairs, base.HasMoments, base.HasLeadingSum, Sums):
 
 
 def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
-    """Return the same forms, those of the same features with sums in common."""
+    """Return the forms, with sums in common if features are the same."""
     found, alike = list(forms), dict[tuple[int, ...], list[tuple[int, FeatureSquares]]]()
     for place, form in enumerate(forms):
         if isinstance(form, FeatureSquares) and not form.diagonal:
@@ -219,15 +219,15 @@ def sharing(forms: Sequence[Form]) -> tuple[Form, ...]:
 
 @dataclass(frozen=True, eq=False)
 class JointSums:
-    """Σ_{i∈g} D_i ⊗ ψ_i of clusters, too wide to be added up in one go: blocks of rows."""
+    """Σ_{i∈g} D_i ⊗ ψ_i of clusters, too wide to be computed in one go: in blocks of rows."""
 
     residuals: Array  #: D, (n, m), in the metric of the classes.
-    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
+    features: Any  #: Ψ, (n, F), read some rows at a time.
     clusters: Clusters
 
     @property
     def width(self) -> int:
-        """Numbers of a cluster."""
+        """Numbers per cluster."""
         return int(self.residuals.shape[1] * self.features.shape[1])
 
     def held(self) -> Array:
@@ -247,7 +247,7 @@ class JointSums:
         return pairs
 
     def _of_clusters(self, classes: slice) -> Iterator[tuple[slice, Array]]:
-        """Yield Σ_{i∈g} D_i ⊗ ψ_i of some classes for as many clusters at a time as fit."""
+        """Yield Σ_{i∈g} D_i ⊗ ψ_i for some classes, for as many clusters at a time as fit."""
         codes, count = self.clusters.codes, self.clusters.count
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=count))
@@ -261,7 +261,7 @@ class JointSums:
             rows = order[first : ends[stop - 1]]
             features = np.asarray(self.features[rows], dtype=np.float64)
             own, sums, place = residuals[rows], np.empty((stop - start, width)), 0
-            if len(rows) == stop - start:  # a row each
+            if len(rows) == stop - start:  # one row each
                 joint = sums.reshape(len(rows), residuals.shape[1], -1)
                 np.multiply(own[:, :, None], features[:, None, :], out=joint)
             else:
@@ -272,7 +272,7 @@ class JointSums:
             start, first = stop, int(ends[stop - 1])
 
     def signed(self, scale: float, keeps_own: bool, rounding: float) -> Signed:
-        """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs of one cluster, nothing held."""
+        """Return T = scale · |Σ_g ε_g S_g|², perhaps without pairs in one cluster, holding no sums."""
         parts = () if keeps_own else self._of_clusters(slice(None))
         own = float(sum(np.vdot(part, part) for _, part in parts))
 
@@ -286,5 +286,5 @@ class JointSums:
 
 
 def squared_norms(scale: float, own: float, sums: Array) -> Array:
-    """Return |Σ|² of sums (B, K), less what does not count."""
+    """Return |Σ|² of sums (B, K), less the terms left out."""
     return np.asarray(scale * (np.einsum("bk,bk->b", sums, sums) - own))

@@ -18,7 +18,7 @@ from caltest.sampling import generator
 
 # ------------------------------------------------------------------ quadratic moments
 #
-# The linear part holds the diagonal i = j, where it counts, and whatever else a statistic adds:
+# The linear part holds the diagonal i = j, if included, and any other linear term of a statistic:
 #
 # * variance: 2 Σ_{i≠j} tr(M_ij Σ_j M_ijᵀ Σ_i) + Σ_i Var l_i, exact;
 # * third cumulant: 8 tr((MΣ)³) + 4 Σ_{i≠j} E(D_iᵀ M_ij D_j)³, and with a linear part also
@@ -47,7 +47,7 @@ def quadratic_moments(
     probes, image = None, None
     tile = partial(identity_tile, probs, tilted if tilted.any() else None, terms[0].weights)
     if _plain(terms) and not _is_exact(probs, terms):
-        # In one pass with the probes, beside whose error rounding is nothing.
+        # The pass with the probes is shared; their error dwarfs its rounding.
         probes = _dealt(probs)
         vectors = _spread(probs, probes).reshape(n, -1).astype(np.float32)
         sums, image = sum_and_multiply(tile, vectors, workers, description="moments")
@@ -64,7 +64,7 @@ def quadratic_moments(
 
 
 def chain_moments(chain: kernel_matrices.Chain, probs: Array, linear: Array | None) -> Cumulants:
-    """Return the same for two classes where W is a chain: all exact, O(n).
+    """Return the cumulants for two classes if W is a chain: all exact, O(n).
 
     ⟨D_i, D_j⟩ = 2 d_i d_j for d = y − p, so that M_ij = 2 W_ij acts on numbers.
     """
@@ -81,7 +81,7 @@ def chain_moments(chain: kernel_matrices.Chain, probs: Array, linear: Array | No
 def binary_cumulants(
     probs: Array, steps: Array, linear: Array | None, pairs: Pairs, triples: Callable[[Array], float]
 ) -> Cumulants:
-    """Return the same for two classes and weights s_i s_j W_ij whose sums are fast.
+    """Return the cumulants for two classes and weights s_i s_j W_ij whose sums are fast.
 
     ``pairs`` takes k, x and y and returns Σ_{i≠j} W_ij^k x_i y_j; ``triples`` takes v and returns
     Σ W_ij W_jk W_ki v_i v_j v_k over three different rows.
@@ -103,7 +103,7 @@ def binary_cumulants(
 
 def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
     """Return the diagonal (e_k − g_i)ᵀ M_ii (e_k − g_i) as a linear part, (n, m)."""
-    if _plain(terms):  # w_i (1 − 2 g_ik + |g_i|²), in few passes: of many classes they are the work
+    if _plain(terms):  # w_i (1 − 2 g_ik + |g_i|²); for many classes, passes take the time
         own = terms[0].weights.diagonal()
         found = probs * (-2.0 * own)[:, None]
         found += (own * (1.0 + np.einsum("ik,ik->i", probs, probs)))[:, None]
@@ -118,7 +118,7 @@ def diagonal_table(probs: Array, terms: tuple[Term, ...]) -> Array:
 
 
 def _plain(terms: tuple[Term, ...]) -> bool:
-    """Whether M_ij = W_ij I."""
+    """Return whether M_ij = W_ij I."""
     return len(terms) == 1 and terms[0].matrix is None
 
 
@@ -155,7 +155,7 @@ def identity_tile(
 
 
 def _powers(probs: Array) -> tuple[Array, Array, Array, Array]:
-    """Return tables whose products are sums of products of powers: two of squares, two of cubes."""
+    """Return tables whose products are sums of products of powers: two for squares, two for cubes."""
     second = probs * probs
     third = second * probs
     weighed = np.hstack([probs - 3 * second + 2 * third, 6 * second - 3 * probs, 2 * probs])
@@ -172,7 +172,7 @@ def _mixed(w2: Array, g: Array, tilted: Array, other: Array, s: Array) -> float:
 def _general_tile(
     probs: Array, tilted: Array, terms: tuple[Term, ...], rows: slice, columns: slice
 ) -> Array:
-    """Sum the same for any M_ij, by enumerating the m outcomes of both rows: O(m²) a pair."""
+    """Compute these sums for any M_ij, by enumerating the m outcomes of both rows: O(m²) per pair."""
     m = probs.shape[1]
     a, b = probs[rows], probs[columns]
     sums, images = np.zeros(4), []
@@ -194,12 +194,11 @@ def _general_tile(
 
 
 # ------------------------------------------------------------------ cubic trace
-#
-# It is most of the third cumulant of a quadratic form. For few rows it is taken exactly. For many, M is
-# first approximated by M̂ of low rank, whose trace is exact; random probes z then estimate the rest,
-# zᵀ(A³ − Â³)z with A = CᵀMC and Σ = CCᵀ. The two parts complement each other: where few eigenvalues
-# carry the trace, M̂ has them and the rest is small; where many carry it, the probes' error is small
-# (about γ²/(2√p) in a skewness γ, with p probes).
+# It is most of the third cumulant of a quadratic form. For few rows it is exact. For many, M is first
+# approximated by M̂ of low rank, whose trace is exact; random probes z then estimate the rest, zᵀ(A³ −
+# Â³)z with A = CᵀMC and Σ = CCᵀ. The two parts complement each other: if few eigenvalues carry the
+# trace, M̂ has them and the rest is small; if many carry it, the probes' error is small (about γ²/(2√p)
+# in a skewness γ, with p probes).
 
 
 EXACT_WORK = 2e9  # operations up to which the trace is exact
@@ -210,13 +209,13 @@ _PROBE_COLUMNS = 24  # probes times classes, with at least two probes
 
 
 def _is_exact(probs: Array, terms: tuple[Term, ...]) -> bool:
-    """Say whether rows are so few that the trace is exact."""
+    """Return whether the trace is exact, as rows are few."""
     n, m = (float(size) for size in probs.shape)
     return (m * n**3 if _plain(terms) else (m * n) ** 3) <= EXACT_WORK
 
 
 def _dealt(probs: Array) -> Array:
-    """Return probes: random signs (n, p, m), dealt in an order that the rows' order cannot change."""
+    """Return probes: random signs (n, p, m), assigned in an order that does not depend on row order."""
     n, m = probs.shape
     signs = np.empty((n, max(2, _PROBE_COLUMNS // m), m))
     signs[fixed_order(probs)] = generator(0).choice([-1.0, 1.0], size=signs.shape)
@@ -226,9 +225,9 @@ def _dealt(probs: Array) -> Array:
 def _cubic_trace(
     probs: Array, terms: tuple[Term, ...], workers: Workers, probes: Array | None, image: Array | None
 ) -> tuple[float, float]:
-    """Return tr((MΣ)³) and the standard error of the estimate (0 where it is exact).
+    """Return tr((MΣ)³) and the standard error of the estimate (0 if exact).
 
-    ``image`` is M C z, where a caller has multiplied the probes z already.
+    ``image`` is M C z, if the caller has computed it for the probes z.
     """
     if _is_exact(probs, terms):
         plain = _plain(terms)
@@ -238,7 +237,7 @@ def _cubic_trace(
     (n, m), probes = probs.shape, _dealt(probs) if probes is None else probes
 
     def applied(z: Array) -> Array:
-        """Return M C z; the tiles meet the probes in single precision."""
+        """Return M C z; tiles are multiplied by probes in single precision."""
         flat = _spread(probs, z).reshape(n, -1)
         total, rough = np.zeros_like(flat), flat.astype(np.float32)
         for weights, matrix in terms:
@@ -357,9 +356,8 @@ def _compressed_covariance(probs: Array, root: Array) -> Array:
 
 # ------------------------------------------------------------------ low rank moments
 #
-# As above, but with W = ΨΨᵀ the sums over pairs i ≠ j are those
-# over all pairs, which factorise, less the diagonal. With C = Σ_i Σ_i ⊗ ψ_i ψ_iᵀ, the covariance of
-# Σ_i D_i ⊗ ψ_i, and w_i = |ψ_i|²:
+# As above, but with W = ΨΨᵀ the sums over pairs i ≠ j are those over all pairs, which factorise, less
+# the diagonal. With C = Σ_i Σ_i ⊗ ψ_i ψ_iᵀ, the covariance of Σ_i D_i ⊗ ψ_i, and w_i = |ψ_i|²:
 #
 # * Σ_{i≠j} W_ij² tr(Σ_i Σ_j) = ‖C‖² − Σ_i w_i² tr Σ_i²;
 # * tr((M Σ)³) = tr C³ − 3 ⟨Σ_i w_i Σ_i² ⊗ ψ_i ψ_iᵀ, C⟩ + 2 Σ_i w_i³ tr Σ_i³, M without its diagonal;
@@ -368,18 +366,18 @@ def _compressed_covariance(probs: Array, root: Array) -> Array:
 _ROWS = 2048
 _FEWEST = 4096  # rows; fewer leave too small samples
 _LARGEST = 2500  # m F; C has this many rows: 50 MB
-_SAMPLES, _SAMPLED = 16, 1024  # disjoint samples of rows, and rows of each at most
+_SAMPLES, _SAMPLED = 16, 1024  # disjoint samples of rows, and most rows in each
 
 
 def is_worthwhile(n: int, m: int, f: int) -> bool:
-    """Say whether this takes less time than a sum over pairs."""
+    """Return whether this takes less time than a sum over pairs."""
     return n >= _FEWEST and m * f <= _LARGEST and n * (f + 7 * m) > (m * f) ** 2
 
 
 def low_rank_moments(probs: Array, features: Array, linear: Array, workers: Workers) -> Cumulants:
     """Return mean, variance, third cumulant and the standard error of the third cumulant.
 
-    ``features`` are Ψ, (n, F), and ``linear`` is what the diagonal i = j adds, (n, m). With the centred
+    ``features`` are Ψ, (n, F), and ``linear`` holds the terms of the diagonal i = j, (n, m). With the
     linear part l, v = E[l D] = g∘l and U = E[l D Dᵀ] = diag(v) − v gᵀ − g vᵀ.
     """
     means = np.einsum("ik,ik->i", probs, linear)
@@ -389,7 +387,7 @@ def low_rank_moments(probs: Array, features: Array, linear: Array, workers: Work
     covariance = np.asarray(sum(workers.map(partial(_covariance, probs, features), tasks, "moments")))
     inner = partial(_inner_products, probs, features, v, covariance)
     squares, mixed = sum(workers.map(inner, tasks, "skewness"))
-    # What the sums over all pairs have too much of: those over the diagonal i = j.
+    # Excess of the sums over all pairs: those over the diagonal i = j.
     w = np.einsum("if,if->i", features, features)
     p2, p3, p4 = (np.sum(probs**power, axis=1) for power in (2, 3, 4))
     gv, g2v = np.sum(probs * v, axis=1), np.sum(probs**2 * v, axis=1)
@@ -435,7 +433,7 @@ def _inner_products(probs: Array, features: Array, v: Array, covariance: Array, 
 
 
 def _sampled_cubes(probs: Array, features: Array) -> tuple[float, float]:
-    """Estimate Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³ from disjoint random samples; return the error too."""
+    """Estimate Σ_{i≠j} W_ij³ E⟨D_i, D_j⟩³ from disjoint random samples, with its standard error."""
     n = len(probs)
     size = min(_SAMPLED, n // _SAMPLES)
     shuffled = fixed_order(probs)[generator(0).permutation(n)]

@@ -1,14 +1,14 @@
 """Pairs: sums over all pairs of rows, or over some.
 
-With fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two,
+For fixed D⁰ and Δ_i = D_i − D⁰_i with one or two entries that are not 0,
 
     ⟨D_i, D_j⟩ = ⟨Δ_i, Δ_j⟩ + ⟨Δ_i, D⁰_j⟩ + ⟨D⁰_i, Δ_j⟩ + ⟨D⁰_i, D⁰_j⟩,
 
-and only the first term depends on both labels: of Σ_ij W_ij ⟨D_i, D_j⟩ for many label vectors it is
-what is left to do for each, over the pairs of rows of one class. D⁰_i is −g_i, so that Δ_i = e_{y_i};
-or, where the model is sure enough, e_{r_i} − g_i for the most likely class r_i, so that
-Δ_i = e_{y_i} − e_{r_i} is 0 for most rows. Where W is the exponential of distances on a line, the sum
-is one pass along the line.
+only the first term depends on both labels: in Σ_ij W_ij ⟨D_i, D_j⟩ for many label vectors, it is the
+only work left for each, over the pairs of rows of one class. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or,
+if the model is confident enough, e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} −
+e_{r_i} is 0 for most rows. If W is the exponential of distances on a line, the sum is one pass along
+the line.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -46,7 +46,7 @@ _SORTED = 2**23  # entries held at a time, for all draws of a pass: some 50 MB
 def _label_sums(
     entries: Entries, matrix: Array | None, tile: Tile, rows: slice, columns: list[slice]
 ) -> Array:
-    """Return Σ W_ij Δ_iᵀ A Δ_j over a strip for B label vectors; tiles beside the diagonal twice."""
+    """Return Σ W_ij Δ_iᵀ A Δ_j over a strip for B label vectors; off-diagonal tiles are doubled."""
     from caltest.loops import kernels as _kernel_loops
 
     total, sums = np.zeros(len(entries.rows)), np.empty(len(entries.rows))
@@ -61,10 +61,10 @@ def _label_sums(
 # ------------------------------------------------------------------ pairwise
 
 
-_ALONE_BELOW = 1e7  # pairs times draws and classes; less is done sooner than workers start
-_ROUNDS = 4  # of the power method
-_LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows whose share of the variance is computed; numbers
-# What rows that carry the variance count, and pairs of them: 6 rows, or 30 pairs, are as few as 10
+_ALONE_BELOW = 1e7  # pairs times draws and classes; less takes less time than starting workers
+_ROUNDS = 4  # rounds of the power method
+_LOOKED_AT, _LOOKED_THROUGH = 512, 2**25  # rows with a computed share of the variance; numbers
+# Weights of rows that carry the variance, and of pairs of them: 6 rows, or 30 pairs, are as few as 10
 # unlikely labels.
 _OF_ROWS, _OF_PAIRS = 1.6, 0.33
 
@@ -76,19 +76,19 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
     probs: Array  #: The predictions, (n, m).
     kernel_terms: tuple[Term, ...]  #: The summands of M.
     scale: float
-    diagonal: bool  #: Count the pairs i = j.
+    diagonal: bool  #: Include the pairs i = j.
     tail_bound: TailBound | None = None  #: A distribution-free bound.
 
     takes_bits = True
 
     @property
     def parallel_inside(self) -> bool:  # type: ignore[override]
-        """Unless it is one pass along a line."""
+        """True unless the sum is one pass along a line."""
         return self._chain is None
 
     @property
     def resolution(self) -> float:
-        """Rounding of the sum over all pairs."""
+        """Rounding error of the sum over all pairs."""
         sizes = [w.size() * (1.0 if A is None else np.abs(A).max()) for w, A in self.kernel_terms]
         return ROUNDING * abs(self.scale) * float(sum(sizes))
 
@@ -107,7 +107,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
             return self.scale * sum_over_tiles(one, n, hands, description="observed value")[None]
         total, usual = np.zeros(len(labels)), usual_classes(self.probs)
         fixed = fixed_residuals(self.probs, usual)
-        for weights, matrix in self.kernel_terms:  # what depends on one label at most
+        for weights, matrix in self.kernel_terms:  # terms that depend on at most one label
             table = multiply(self._counted(weights), fixed if matrix is None else fixed @ matrix, hands)
             constant = float(np.vdot(fixed, table))
             if usual[0] >= 0:
@@ -139,7 +139,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return Signed(of_signs, clusters.count, True, self.resolution)
 
     def gram(self, labels: Labels) -> Tile:
-        """Return h of a mean over pairs as a tile function, its diagonal included."""
+        """Return h of a mean over pairs as a tile function, including its diagonal."""
         residuals = residuals_of(self.probs, labels.astype(np.intp))
         images = [residuals if A is None else residuals @ A for _, A in self.kernel_terms]
 
@@ -166,11 +166,11 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return found
 
     def _along(self, chain: Chain, labels: Labels) -> Array:
-        """Return residuals along the line, as rows count, (B, n)."""
+        """Return weighted residuals along the line, (B, n)."""
         return np.asarray(labels[:, chain.order] - self.probs[chain.order, 1]) * chain.steps
 
     def _counted(self, tile: Tile) -> Tile:
-        """Return the tiles of the pairs that count."""
+        """Return the tiles of the pairs included in the sum."""
         return tile if self.diagonal else without_diagonal(tile)
 
     @property
@@ -179,7 +179,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return None if others or matrix is not None else weights.chain
 
     def _tile_sum(self, residuals: Array, rows: slice, columns: slice) -> float:
-        """Sum over the pairs of a tile, for one label vector, by its residuals (n, m)."""
+        """Sum over the pairs of a tile for one label vector, from its residuals (n, m)."""
         total = 0.0
         d, e = residuals[rows], residuals[columns]
         for weights, matrix in self.kernel_terms:
@@ -196,7 +196,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         return Moments.of_cumulants(*cumulants, self.surprises).scaled(self.scale)
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        """By the power method."""
+        """Find the leading sum by the power method."""
 
         def images(v: Array) -> Array:
             products = (multiply(w, v if A is None else v @ A, workers) for w, A in self.kernel_terms)
@@ -206,10 +206,10 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
 
     @cached_property
     def surprises(self) -> float:
-        """Return the effective number of unlikely labels, or of pairs of equal ones if that is less.
+        """Effective number of unlikely labels, or of pairs of equal ones if that is less.
 
-        Of all labels, and of those in the rows that carry the variance: a narrow kernel may leave few
-        of these, or few pairs, whatever the others are.
+        Both are counted for all rows, and for those that carry the variance: with a narrow kernel, few
+        rows or pairs may carry it.
         """
         lengths = np.einsum("ik,ik->i", self.probs, self.probs)
         unlike = 1.0 - self.probs.max(axis=1)
@@ -217,17 +217,18 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
         sums = self.probs.sum(axis=0)
         found = min(labels, 0.5 * float(sums @ sums - lengths.sum()))
         rows, shares, squares, stands_for = self._shares
-        # A row that stands for w rows is w rows of that share: w u unlikely labels, not one of w s.
+        # A row that stands for w rows means w rows of that share: w u unlikely labels, not one with w
+        # s.
         carrying = base.effective_surprises(stands_for * shares, stands_for * unlike[rows])
         pairs = float(stands_for @ shares) ** 2 / max(2.0 * float(stands_for @ squares), base.CERTAIN)
         return float(min(found, _OF_ROWS * carrying, _OF_PAIRS * pairs))
 
     @cached_property
     def _shares(self) -> tuple[Places, Array, Array, Array]:
-        """Return rows, Σ_j s_ij and Σ_j s_ij² of each, and how many rows each stands for.
+        """Return rows, Σ_j s_ij and Σ_j s_ij² for each, and the number of rows that each stands for.
 
-        s_ij = W_ij² tr(Σ_i Σ_j); matrices A_l count as the identity. All rows, or so many that are
-        drawn by their own variance.
+        s_ij = W_ij² tr(Σ_i Σ_j); matrices A_l are treated as the identity. Rows are all, or a sample
+        drawn with probabilities proportional to their own variance.
         """
         g, n = self.probs, len(self.probs)
         most = int(np.clip(_LOOKED_THROUGH // g.size, 32, _LOOKED_AT))
@@ -247,7 +248,7 @@ class Pairwise(OverPairs, base.HasMoments, base.HasLeadingSum):
             each *= sum(term.weights.whole_rows(some) ** 2 for term in self.kernel_terms)
             each[np.arange(len(some)), some] = 0.0
             shares[part], squares[part] = each.sum(axis=1), np.einsum("ij,ij->i", each, each)
-        largest = float(shares.max()) or 1.0  # what follows has no unit
+        largest = float(shares.max()) or 1.0  # the rest does not depend on the unit
         return rows, (shares / largest).clip(min=0.0), squares / largest**2, stands_for
 
 
@@ -270,8 +271,8 @@ def _chained(residuals: Array, positions: Array, codes: Places, count: int) -> A
 def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
     """Return Σ_i ⟨a_i, D_i⟩, a the leading direction of V → M (ΣV), (ΣV)_i = g_i∘v_i − g_i (g_i·v_i).
 
-    It is asked for where one direction carries nearly all of the variance, so that few rounds do.
-    ``images`` takes V, (n, m), to MV.
+    It is used if one direction carries nearly all of the variance, so few rounds are enough. ``images``
+    maps V, (n, m), to MV.
     """
     vectors = np.zeros_like(probs)
     vectors[:, np.sum(probs * (1.0 - probs), axis=0).argmax()] = 1.0
@@ -289,8 +290,8 @@ def leading_sum(probs: Array, images: Callable[[Array], Array]) -> LinearSum:
 # ------------------------------------------------------------------ disjoint pairs
 
 
-_OUTCOMES = 2**22  # of all pairs, up to which they are looked through for a lattice
-_AT_ONCE = 2**21  # outcomes that are held
+_OUTCOMES = 2**22  # outcomes of all pairs, up to which a lattice is searched for
+_AT_ONCE = 2**21  # outcomes held at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,21 +303,21 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
     """
 
     probs: Array  #: The predictions, (n, m).
-    rows: Places  #: Rows i and j of every pair, (2, ⌊n/2⌋); none stands twice.
+    rows: Places  #: Rows i and j of every pair, (2, ⌊n/2⌋); none occurs twice.
     #: Pairs (w_l, A_l): w_l (⌊n/2⌋,) kernel values of the pairs, A_l (m, m) or None, the identity.
     components: tuple[tuple[Array, Array | None], ...]
-    tail_bound: TailBound | None = None  #: A distribution-free bound, of pairs of equal weight.
+    tail_bound: TailBound | None = None  #: A distribution-free bound, for pairs of equal weight.
 
     one_by_one = True
 
     @cached_property
     def _predictions(self) -> tuple[Array, Array]:
-        """Those of the first and of the second member of every pair, (⌊n/2⌋, m) each."""
+        """Predictions of the first and second row of every pair, (⌊n/2⌋, m) each."""
         return self.probs[self.rows[0]], self.probs[self.rows[1]]
 
     @cached_property
     def _expected(self) -> tuple[Array, Array, Array]:
-        """M_p g_j, to be read at the first label, M_p g_i, at the second; and g_i M_p g_j."""
+        """M_p g_j, indexed by the first label; M_p g_i, indexed by the second; and g_i M_p g_j."""
 
         def weighted(probs: Array) -> Array:
             products = (w[:, None] * (probs if A is None else probs @ A) for w, A in self.components)
@@ -348,7 +349,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
         return np.asarray(self._values(labels[None, :])[0])
 
     def _between(self, labels: Labels, clusters: Clusters) -> tuple[Places, Array]:
-        """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h; 0 inside of one."""
+        """Return the clusters of both rows of every pair, (2, ⌊n/2⌋), and h, or 0 within a cluster."""
         codes, values = clusters.codes[self.rows], self.terms(labels)
         return codes, np.where(codes[0] != codes[1], values, 0.0)
 
@@ -383,25 +384,25 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
 
     @property
     def resolution(self) -> float:
-        """Rounding of the mean."""
+        """Rounding error of the mean."""
         sizes = [np.abs(w).mean() * (1.0 if A is None else np.abs(A).max()) for w, A in self.components]
         return 4.0 * ROUNDING * float(sum(sizes))
 
     @cached_property
     def lattice(self) -> base.Lattice:
-        """The lattice of nearly equal kernel values and predictions, which only count equal labels."""
+        """The lattice for nearly equal kernel values and predictions: only equal labels matter."""
         n = self.rows.shape[1]
         if n * self.probs.shape[1] ** 2 > _OUTCOMES:
-            return base.Lattice()  # so many outcomes of a pair crowd
+            return base.Lattice()  # so many outcomes of pairs are dense
         parts = [(values, chances) for _, values, chances in self._outcomes()]
         values, chances = (np.concatenate(each) for each in zip(*parts, strict=True))
         return LinearSum(values / n, chances).lattice
 
     @cached_property
     def surprises(self) -> float:
-        """Effective number of pairs, (Σ κ₂)² / Σ |κ₄| of the terms: few where few pairs can be large.
+        """Effective number of pairs, (Σ κ₂)² / Σ |κ₄| of the terms: few if few pairs can be large.
 
-        The variance of rare events sits on pairs in which both are events, not on those with one.
+        For rare events, the variance sits on pairs in which both are events, not on those with one.
         """
         second, fourth = self._central_moments()
         scale = second.max(initial=0.0)
@@ -415,7 +416,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
         """Return E h² and E h⁴ of every pair, (⌊n/2⌋,) each.
 
         For h = w ⟨D, D'⟩ the labels a and b give h/w = U_a − V_b + 1[a = b], U = s − g' and V = g: the
-        two parts are independent but for equal labels.
+        two parts are independent except for equal labels.
         """
         g, h = self._predictions
         if not self._plain:
@@ -451,14 +452,14 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
 
         With s = g·g' and exponents τ(s − g'_a − g_b) for labels a and b,
         E exp(τ(1[a=b] + s − g'_a − g_b)) = Σ_{a≠b} g_a g'_b e^{…} + e^τ Σ_a g_a g'_a e^{…}.
-        All terms are positive, so nothing cancels: the sum over b ≠ a is one from either side.
+        All terms are positive, so nothing cancels: the sum over b ≠ a is computed from either side.
         """
         weights, (g, h) = self.components[0][0], self._predictions
         tau = t * weights[:, None]
         s = np.einsum("pk,pk->p", g, h)[:, None]
         u, v = g * np.exp(-tau * (h - s)), h * np.exp(-tau * g)
         others = [sums_of_others(v * g**k) for k in range(3)]
-        # The derivatives bring down the value of h: s − g'_a − g_b, and 1 more for equal labels.
+        # The derivatives multiply by the value of h: s − g'_a − g_b, plus 1 for equal labels.
         apart, same = s - h, 1.0 + s - h - g
         equal = g * h * np.exp(tau * same)
         mass = (u * others[0] + equal).sum(axis=1)
@@ -469,7 +470,7 @@ class PairMean(HasSigns, base.HasCumulantGenerator, base.HasTerms):
 
 
 def sums_of_others(values: Array) -> Array:
-    """Return, for every entry of a row, the sum of the others, without a subtraction."""
+    """Return, for every entry of a row, the sum of the other entries, without subtraction."""
     sums = np.zeros_like(values)
     np.cumsum(values[:, :-1], axis=1, out=sums[:, 1:])
     sums[:, :-1] += np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""Paths: sums along the order of the scores, and how far they stray."""
+"""Paths: sums along the order of the scores, and their largest distance from 0."""
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
@@ -26,20 +26,20 @@ from caltest.scores import Steps, steps_of
 
 
 def strayed(paths: Array, functional: base.BrownianFunctional) -> Array:
-    """Return how far paths (B, K) that start in 0 stray from it, (B,)."""
+    """Return the distance from 0 of paths (B, K) that start in 0, (B,)."""
     return apart(paths.min(axis=1, initial=0.0), paths.max(axis=1, initial=0.0), functional)
 
 
 def apart(lowest: Array, highest: Array, functional: base.BrownianFunctional) -> Array:
-    """Return the same from the least and the largest value of every path, 0 included."""
+    """Return that distance from the smallest and the largest value of every path, 0 included."""
     return np.asarray(highest - lowest if functional == "range" else np.maximum(highest, -lowest))
 
 
 @dataclass(frozen=True, eq=False)
 class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
-    """How far C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) strays from 0, where it starts.
+    """Distance of C(x) = n⁻¹ Σ_{p_i ≤ x} (y_i − p_i) from 0, where it starts.
 
-    All rows of one score are one step of C, so their order cannot matter. Given the predictions and
+    All rows with one score are one step of C, so their order cannot matter. Given the predictions and
     under H0, C is a martingale in x.
     """
 
@@ -50,7 +50,7 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     @property
     def row_scores(self) -> Array:  # type: ignore[override]
-        """Those of the path's end."""
+        """Scores of the path's end."""
         return np.column_stack([-self.chances, 1.0 - self.chances]) * self.weights[:, None]
 
     @cached_property
@@ -63,17 +63,17 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     @cached_property
     def _ends(self) -> Places:
-        """Return the last row of every score, in sorted order, (K,)."""
+        """Last row of every score, in sorted order, (K,)."""
         return np.flatnonzero(np.append(self._ordered[1:] != self._ordered[:-1], True))
 
     @cached_property
     def _expected(self) -> Array:
-        """Return Σ_{p_i ≤ x} p_i at every score x, (K,)."""
+        """Σ_{p_i ≤ x} p_i at every score x, (K,)."""
         return np.cumsum(self._per_score(self._ordered, 1))
 
     @cached_property
     def _steps(self) -> Array | None:
-        """Return the weights in sorted order, as loops take them."""
+        """Weights in sorted order, in the form that loops take."""
         steps = steps_of(self.weights)
         return None if steps is None else steps.take(self._order)
 
@@ -82,9 +82,9 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return float(self.weights.sum())
 
     def _per_score(self, ordered: Array, power: int) -> Array:
-        """Add up what depends on a row's score alone, (n,) in order, over the rows of each, (K,).
+        """Sum values that depend on a row's score only, (n,) in order, within each score, (K,).
 
-        It is multiplied by a power of the weights.
+        Values are multiplied by a power of the weights.
         """
         if self._steps is not None:
             starts = np.append(0, self._ends[:-1] + 1)
@@ -128,9 +128,9 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
         return apart(lowest, highest, self.functional) / self._total
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
-        # One path is followed sooner than a compiled loop is imported.
+        # Following one path takes less time than importing a compiled loop.
         if self._steps is None:
-            # Labels as last digits of scores: numbers are sorted in half of the time of their places.
+            # Labels become the last bits of scores: sorting numbers takes half the time of argsort.
             keys = np.sort(self.chances.view(np.int64) << 1 | labels)
             vars(self)["_ordered"] = (keys >> 1).view(np.float64)
             events = np.cumsum(keys & 1)
@@ -158,13 +158,13 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 
     @cached_property
     def _places(self) -> tuple[NDArray[np.int32], Array]:
-        """Where the score of a row comes among the different ones; what is expected up to each."""
+        """Place of every row's score among the distinct ones; expected sums up to each."""
         sizes, place_of = np.diff(self._ends, prepend=-1), np.empty(len(self.chances), dtype=np.int32)
         place_of[self._order] = np.repeat(np.arange(len(sizes)), sizes)
         return place_of, np.append(0.0, self._expected)
 
     def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
-        """Return the same numbers: between two events C only falls."""
+        """Return the same values from events only: between two events C falls."""
         from caltest.loops import rows as _loops
 
         place_of, expected = self._places
@@ -176,15 +176,15 @@ class CumulativeDifference(OfOneEvent, base.HasBrownianLimit, HasEvents):
 # ------------------------------------------------------------------ as many bins as rise
 
 _HELD = 2**22  # numbers of a block of draws, 32 MiB
-_ROUNDED = 1e-12  # of a bin's number, where a row lies at an edge
-_EQUAL = 1e-9  # rates of weighted rows that differ by less differ by rounding
+_ROUNDED = 1e-12  # tolerance of a bin's number for rows on an edge
+_EQUAL = 1e-9  # rates of weighted rows that differ by less are equal up to rounding
 
 
 @dataclass(frozen=True, eq=False)
 class RisingBins(Form):
-    """T = (Σ_b n_b/n |ȳ_b − p̄_b|^q)^(1/q), of as many bins as leave the rates ȳ_b in order.
+    """T = (Σ_b n_b/n |ȳ_b − p̄_b|^q)^(1/q), with as many bins as keep the rates ȳ_b in order.
 
-    Bins have equal numbers of rows. Bins are one more and one more, until the rates fall somewhere.
+    Bins have equal numbers of rows. Their number grows by one until the rates fall somewhere.
     """
 
     chances: Array  #: The probabilities p of class 1, (n,).
@@ -195,9 +195,9 @@ class RisingBins(Form):
 
     @cached_property
     def _groups(self) -> tuple[Places, Places, Array, Array]:
-        """Return the rows in order, and of each of the G different scores where it begins there.
+        """Return the rows in order, and the place there where each of the G distinct scores begins.
 
-        And how many rows it has, as they count, and what share of all comes before its middle.
+        Also return its weight, and the share of all rows that comes before its middle.
         """
         order = np.argsort(self.chances, kind="stable")
         starts = np.flatnonzero(np.diff(self.chances[order], prepend=-1.0))
@@ -206,7 +206,7 @@ class RisingBins(Form):
         return order, starts, sizes, (ends - 0.5 * sizes) / ends[-1]
 
     def _edges(self, bins: int, first: int = 0, last: int = -1) -> Places:
-        """Return where bins begin, as `EqualMass` has them, and the end: those around some scores."""
+        """Return where bins begin, as in `EqualMass`, and the end, for bins around some scores."""
         middles = self._groups[-1]
         low, high = np.floor(middles[[first, last]] * bins)
         return np.unique(np.searchsorted(middles, (np.arange(low, high + 3.0) - _ROUNDED) / bins))
@@ -216,11 +216,11 @@ class RisingBins(Form):
         return np.asarray((np.diff(rates, axis=1) >= -slack).all(axis=1))
 
     def _bins(self, events: Array, sizes: Array) -> Places:
-        """Return how many bins there are, (B,), for the events of every score (B, G)."""
-        rising = self._rise(events / sizes)  # then they are in bins too
+        """Return the number of bins, (B,), for the events of every score (B, G)."""
+        rising = self._rise(events / sizes)  # then they rise in bins too
         found, left = np.where(rising, len(self.chances), 1), np.flatnonzero(~rising)
         kept = events[left]
-        # Before the first event all rates are 0, and behind the last row without one they are 1.
+        # Before the first event all rates are 0, and after the last row without one they are 1.
         first = int(kept.any(axis=0).argmax())
         last = int(np.flatnonzero((kept < sizes).any(axis=0)).max(initial=first))
         for bins in range(2, len(self.chances) + 1):
@@ -250,11 +250,11 @@ class RisingBins(Form):
 # ------------------------------------------------------------------ scan
 
 
-#: Which errors count: claiming too much, too little, or either.
+#: Tested errors: predictions too high, or too low.
 Side: TypeAlias = Literal["over", "under"]
 
-_FEWEST_ROWS = 64  # of the shortest intervals: in fewer, only enormous errors could be found
-_HALVINGS = 6  # more intervals raise the level of chance; of many rows, where that costs little, more
+_FEWEST_ROWS = 64  # in the shortest intervals: with fewer, only enormous errors could be found
+_HALVINGS = 6  # more intervals raise the maximum by chance, which costs little with many rows
 _MANY_ROWS = 1024
 _MOST_HALVINGS = 8
 
@@ -270,9 +270,9 @@ class Level(NamedTuple):
 class Intervals:
     """Ranges of the rows in the order of their scores, as unions of neighbouring pieces."""
 
-    order: Places  #: (n,) the rows in order.
-    edges: Places  #: (K + 1,) where pieces begin in that order, and the end; pieces may be empty.
-    levels: tuple[Level, ...]  #: Which unions of pieces are the L intervals.
+    order: Places  #: Rows in order, (n,).
+    edges: Places  #: Starts of the pieces in that order, and the end, (K + 1,); pieces may be empty.
+    levels: tuple[Level, ...]  #: The unions of pieces that are the L intervals.
 
     @classmethod
     def dyadic(cls, scores: Array) -> Intervals:
@@ -301,13 +301,13 @@ class Intervals:
 
     @classmethod
     def of_cells(cls, cells: Places) -> Intervals:
-        """Return the bins (n,), 0..K−1, each an interval of its own."""
+        """Return the bins (n,), 0..K−1, as one interval each."""
         edges = np.concatenate([[0], np.cumsum(np.bincount(cells))]).astype(np.intp)
         return cls(np.argsort(cells, kind="stable"), edges, (Level(1, 1),))
 
     @cached_property
     def in_pieces(self) -> tuple[Places, Places]:
-        """The first piece, and that after the last, of every interval, (L,) each."""
+        """The first piece of every interval, and the piece after its last, (L,) each."""
         pieces = np.arange(len(self.edges))
         begins = [pieces[: -level.width : level.step] for level in self.levels]
         ends = [pieces[level.width :: level.step] for level in self.levels]
@@ -320,7 +320,7 @@ class Intervals:
 
     @cached_property
     def filled(self) -> Mask:
-        """Which intervals hold rows, (L,): equal scores may leave some without."""
+        """Mask of the intervals that hold rows, (L,): equal scores may leave some empty."""
         return np.asarray(self.bounds[:, 1] > self.bounds[:, 0])
 
     def sums(self, pieces: NDArray[np.generic]) -> Iterator[tuple[slice, Array]]:
@@ -338,13 +338,13 @@ class Intervals:
 class LargestError(OfOneEvent, Sums):
     """T = max_I Σ_{i in I} (p_i − y_i) / (√(Σ_I p_i (1 − p_i)) + 1), over intervals I.
 
-    For the side "under" it is y − p that is summed, for None its absolute sum. On one side, T moves
-    one way in every label. The 1 keeps intervals of nearly certain rows from having a say that single
-    surprises give them.
+    For the side "under" y − p is summed, for "both" the absolute sum is used. On one side, T is
+    monotone in every label. The 1 keeps single surprises from dominating intervals of nearly certain
+    rows.
     """
 
-    intervals: Intervals  #: They depend on predictions only.
-    side: str  #: "over" counts where class 1 is predicted too high; "both" either.
+    intervals: Intervals  #: A function of the predictions only.
+    side: str  #: "over" tests for predictions of class 1 that are too high; "both" for either error.
     weights: Array  #: w ≥ 0 of w (p − y), (n,), 1 on average.
 
     @cached_property
@@ -357,12 +357,12 @@ class LargestError(OfOneEvent, Sums):
 
     @property
     def even(self) -> bool:  # type: ignore[override]
-        """Where both sides count."""
+        """True if both sides are tested."""
         return self.side == "both"
 
     @cached_property
     def _scale(self) -> Array:
-        """Return √(Σ_I p_i (1 − p_i)) + 1, (L,)."""
+        """√(Σ_I p_i (1 − p_i)) + 1, (L,)."""
         variances = self.weights**2 * (self.chances * (1.0 - self.chances))
         return np.asarray(np.sqrt(self._summed(variances).clip(min=0.0)) + 1.0)
 
@@ -373,7 +373,7 @@ class LargestError(OfOneEvent, Sums):
 
     @property
     def resolution(self) -> float:
-        """Rounding of the sums of p."""
+        """Rounding error of the sums of p."""
         return ROUNDING * float((self._summed(self.weights * self.chances) / self._scale).max() + 1.0)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:

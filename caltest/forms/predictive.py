@@ -27,9 +27,9 @@ from caltest.scores import ALL, Function, Scores, steps_of
 # ------------------------------------------------------------------ means
 
 _TAIL = 0.5 ** np.arange(20, 4, -1)
-#: Ends of cells of levels: they stand for classes, and the rarest have one chance in a million.
+#: Ends of cells of levels, which act as classes; the rarest have probability one in a million.
 _ENDS = np.concatenate([[0.0], _TAIL, np.arange(2, 31) / 32, 1.0 - _TAIL[::-1], [1.0]])
-_LEAST = 2.0**-53  # level of a quantile
+_LEAST = 2.0**-53  # smallest level of a quantile
 
 
 class NumberForm(Sums):
@@ -39,22 +39,22 @@ class NumberForm(Sums):
 
     by_blocks = False
 
-    #: What the sums are multiplied by to be one number, (K,); None of what is no such number.
+    #: Coefficients that turn the sums into one number, (K,); None if there are none.
     direction: Array | None = np.ones(1)
 
     @property
     def probs(self) -> Array:  # type: ignore[override]
-        """The chances of the cells, (n, cells)."""
+        """Probabilities of the cells, (n, cells)."""
         return np.broadcast_to(np.diff(_ENDS), (self.law.n_samples, len(_ENDS) - 1))
 
     def cells_of(self, labels: Any) -> Places:
-        """Return the cells of numbers, where these have an atom at its middle."""
+        """Return the cells of numbers; an atom belongs to the cell at its middle."""
         middle = np.mean(self.law.cdf(labels), axis=0)
         return np.asarray(np.searchsorted(_ENDS[1:-1], middle, side="right"))
 
     @cached_property
     def row_scores(self) -> Array | None:  # type: ignore[override]
-        """What the middles of the cells add."""
+        """Scores at the middles of the cells."""
         law, n = self.law, self.law.n_samples
         if law.dimension is not None:
             do = f"give {Argument('null', 'one_per_cluster')}, or an entry of the vectors at a time"
@@ -74,7 +74,7 @@ class NumberForm(Sums):
 
 @dataclass(frozen=True, eq=False)
 class ComonotoneNumbers(Comonotone):
-    """Numbers at given quantiles: of a cell of levels, in the order of cells, the level inside."""
+    """Numbers at quantiles: first a cell of levels, in the order of cells, then the level inside."""
 
     law: Predictive
     falls: Mask  #: Whether scores fall as levels rise, (n, cells).
@@ -98,7 +98,7 @@ class MeanScore(base.HasNormalLimit, NumberForm):
 
     @cached_property
     def _terms(self) -> tuple[Array, Array]:
-        """What rows add to T at some outcomes, and the masses of these, (n, K)."""
+        """Terms of T for rows at some outcomes, and the masses of these, (n, K)."""
         alone = Clusters(np.arange(len(self.probs)), len(self.probs))
         outcomes, masses = self.law.expecting()
         terms = [self.reduce(self.scores.by_cluster(y, alone), self.fixed) for y in outcomes]
@@ -110,7 +110,7 @@ class MeanScore(base.HasNormalLimit, NumberForm):
 
 @dataclass(frozen=True, eq=False)
 class MeanOfNumbers(MeanScore):
-    """T = a mean over predicted distributions of numbers, of which each has a score."""
+    """T = a mean of scores over predicted distributions of numbers."""
 
     law: Predictive  #: The predicted distributions f_i.
     weights: Array  #: (n,).
@@ -140,7 +140,7 @@ class MeanSurprise(MeanOfNumbers):
 
 @dataclass(frozen=True, eq=False)
 class MeanSquare(base.HasChiSquare, MeanOfNumbers):
-    """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, of Gaussian predictions."""
+    """T = the mean of factor · (x_i − μ_i)ᵀ C_i⁻¹ (x_i − μ_i) + offset, for Gaussian predictions."""
 
     factor: float = 1.0  #: Positive.
     offset: float = 0.0
@@ -149,7 +149,7 @@ class MeanSquare(base.HasChiSquare, MeanOfNumbers):
     def of(
         cls, law: GaussianPredictions, weights: Array, factor: float = 1.0, offset: float = 0.0
     ) -> MeanOfNumbers:
-        """Return the form; of rows that count differently the law of the mean is not known."""
+        """Return the form; with unequal weights, the law of the mean is unknown."""
 
         def of_rows(outcomes: Array) -> Array:
             return factor * law.squares(outcomes) + offset
@@ -168,38 +168,38 @@ class MeanSquare(base.HasChiSquare, MeanOfNumbers):
 
 # ------------------------------------------------------------------ probability integral transform
 #
-# It says where outcomes lie in what was predicted of them. Of a law with distribution function F the
+# It locates outcomes within their predicted distributions. For a law with distribution function F, the
 # score of an outcome at a level t is
 #
 #     s_t(y) = clip((t − F(y−)) / (F(y) − F(y−)), 0, 1) − t,
 #
-# which is 0 on average for every law, with atoms and without (Czado, Gneiting and Held 2009, Equation
-# 2, whose histogram it makes). Without atoms it is 1{F(y) ≤ t} − t. Nothing is drawn in addition.
+# which has mean 0 for every law, with atoms and without (Czado, Gneiting and Held 2009, Equation 2,
+# which defines the same histogram). Without atoms it is 1{F(y) ≤ t} − t. No random numbers are added.
 #
-# Quantile forecasts are looked at at their own levels: an outcome that equals a quantile leaves open in
-# which of several cells it lies, and so a range of every sum. What counts is the value in the range
-# that speaks for the forecast most, see :class:`caltest.predictive.Quantiles`.
+# Quantile forecasts are evaluated at their own levels: an outcome that equals a quantile may lie in any
+# of several cells, which gives a range of every sum. The value used is the one in the range that is
+# best for the forecast, see :class:`caltest.predictive.Quantiles`.
 
 STEPS = 200  #: The levels are multiples of 1/200, among which are the ends of usual intervals.
 LEVELS = np.arange(1, STEPS) / STEPS
-_ATOM = 1e-6  # less probability at one place counts as none
-_ROUNDED = 1e-12  # of a mean score
-_DRAWN = 400  # of which moments are taken, whatever is observed
+_ATOM = 1e-6  # smaller probabilities of one place are ignored
+_ROUNDED = 1e-12  # rounding of a mean score
+_DRAWN = 400  # draws that moments are computed from; they ignore the outcomes
 
 
 def levels_of(law: Predictive) -> Array:
-    """Return the levels at which the PIT of a law is looked at."""
+    """Return the levels at which the PIT of a law is evaluated."""
     return LEVELS if law.levels is None else law.levels
 
 
 def level_counts(levels: Array) -> Array:
-    """Return what levels count in a mean over (0, 1), in steps: half the way between neighbours."""
+    """Return the weights of levels in a mean over (0, 1), in steps: half the gaps to neighbours."""
     ends = np.concatenate([[0.0], levels, [1.0]])
     return np.asarray(np.round(0.5 * STEPS * (ends[2:] - ends[:-2]), 9))
 
 
 def _drawn(law: Predictive) -> Iterator[Outcomes]:
-    """Yield draws, in blocks, that are the same whatever is observed."""
+    """Yield draws, in blocks, that do not depend on the outcomes."""
     sampler = law.sampler(child_seed(0, _DRAWN))
     for start in range(0, _DRAWN, sampler.block):
         yield sampler.draw(start, min(start + sampler.block, _DRAWN))
@@ -248,11 +248,11 @@ def sums_of_scores(cdf: Sequence[Array], weights: Array, owners: Any, count: int
 
 @dataclass(frozen=True, eq=False)
 class Ranges(Scores):
-    """w_i s_t(y_i), combined over stated levels t: the least that open cells allow, and the most."""
+    """w_i s_t(y_i), combined over stated levels t: the smallest and the largest in open cells."""
 
     law: Quantiles
     weights: Array  #: w, (n,).
-    of_levels: Array  #: What is combined, (T, J).
+    of_levels: Array  #: Coefficients of the levels, (T, J).
 
     @property
     def size(self) -> int:
@@ -287,10 +287,10 @@ class PitForm(NumberForm):
 
     law: Predictive
     weights: Array  #: (n,).
-    tilts: Array | None  #: What scores are multiplied by, (n,); None: by 1.
-    of_levels: Array | None  #: What is combined, (T,) or (T, J); None: every level is looked at.
+    tilts: Array | None  #: Factors of scores, (n,); None for 1.
+    of_levels: Array | None  #: Coefficients of the levels, (T,) or (T, J); None to use every level.
 
-    #: Rounding of a mean score, which is at most 1; of an atom, slopes cancel.
+    #: Rounding of a mean score, which is at most 1; at an atom, slopes cancel.
     resolution = _ROUNDED
 
     @cached_property
@@ -306,7 +306,7 @@ class PitForm(NumberForm):
     def shared_scores(self) -> Scores | None:  # type: ignore[override]
         return None if isinstance(self.law, Quantiles) else self.scores
 
-    #: Of a distance: the mean over the levels, which rises as outcomes fall.
+    #: For a distance: the mean over the levels, which rises as outcomes fall.
     direction = np.full(len(LEVELS), 1.0 / STEPS)
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
@@ -318,7 +318,7 @@ class PitForm(NumberForm):
     @property
     @abstractmethod
     def centre(self) -> float:
-        """The mean score that speaks for the forecast most."""
+        """The mean score that is best for the forecast."""
 
     @abstractmethod
     def of_shares(self, shares: Array) -> Array:
@@ -327,7 +327,7 @@ class PitForm(NumberForm):
 
 @dataclass(frozen=True, eq=False)
 class PitDistance(PitForm):
-    """A distance of the PIT from uniform: the same if all sums are turned."""
+    """A distance of the PIT from uniform: unchanged if all sums change sign."""
 
     distance: Callable[[Array], Array]
 
@@ -349,7 +349,7 @@ class PitMean(MeanScore, PitForm):
 
     @cached_property
     def centre(self) -> float:
-        """The median of draws: neither side of it is unlikely, as 0 may be where levels are few."""
+        """The median of draws: neither side of it is unlikely, as could be with 0 if levels are few."""
         sums = np.concatenate([self.scores.sums(drawn)[:, 0] for drawn in _drawn(self.law)])
         return float(np.quantile(sums, 0.5, method="inverted_cdf") / self.weights.sum())
 
@@ -358,7 +358,7 @@ class PitMean(MeanScore, PitForm):
 
 
 def drawn_moments(forms: Sequence[PitForm]) -> Iterator[base.Moments]:
-    """Yield moments of forms of one law from draws that are the same whatever is observed."""
+    """Yield moments of forms of one law from draws that do not depend on the outcomes."""
     values = [[form.of_labels(drawn) for form in forms] for drawn in _drawn(forms[0].law)]
     for own in np.concatenate(values, axis=1):
         centred = own - own.mean()
@@ -367,27 +367,26 @@ def drawn_moments(forms: Sequence[PitForm]) -> Iterator[base.Moments]:
 
 
 # ------------------------------------------------------------------ pairs, by kernels
-#
-# They are sums of features times centred waves. A Gaussian kernel of outcomes is Σ_k c_k cos ω_k
-# (y − y′), with multiples ω_k of one frequency and its spectral density c_k there, up to 10⁻⁹ as long
-# as distances are shorter than the period less 6.5 bandwidths.
-# A law gives the expectations of waves by its characteristic function, in closed form for normal
-# distributions, E cos ωZ = exp(−ω²σ²/2) cos ωμ, and for pools of members, of which it is a mean.
+# They are sums of features times centred waves. A Gaussian kernel of outcomes is Σ_k c_k cos ω_k (y −
+# y′), with multiples ω_k of one frequency and its spectral density c_k there, up to 10⁻⁹ as long as
+# distances are shorter than the period less 6.5 bandwidths. The characteristic function of a law gives
+# the expectations of waves: in closed form for normal distributions, E cos ωZ = exp(−ω²σ²/2) cos ωμ,
+# and as a mean for pools of members.
 
 Waved: TypeAlias = GaussianPredictions | Pool
 
 _WIDE = 6.5  # bandwidths beyond which the kernel, and its spectral density, are below 10⁻⁹
-_MOST = 64  # frequencies: where outcomes may lie farther apart, the kernel repeats itself
+_MOST = 64  # frequencies; if outcomes may lie farther apart, the kernel is periodic
 _HELD = 2**22  # sums of features held at a time: 32 MiB
 
 
 @dataclass(frozen=True, eq=False)
 class Waves(Scores):
-    """s_i(y) = φ_i ⊗ (ψ(y) − E ψ(Z_i)) for waves ψ, and a number more: its squared length."""
+    """s_i(y) = φ_i ⊗ (ψ(y) − E ψ(Z_i)) for waves ψ, and one more number: its squared length."""
 
     law: Waved
-    features: Array  #: φ, (n, r), as rows count.
-    bandwidth: float  #: Of the Gaussian kernel of outcomes.
+    features: Array  #: Weighted φ, (n, r).
+    bandwidth: float  #: Bandwidth of the Gaussian kernel of outcomes.
 
     @property
     def size(self) -> int:
@@ -437,7 +436,7 @@ class Waves(Scores):
         return found
 
     def by_wave(self, outcomes: Outcomes, clusters: Clusters) -> Iterator[Array]:
-        """Yield the sums of one wave after the other, (G, r)."""
+        """Yield the sums of one wave after another, (G, r)."""
         for wave in self.centred(outcomes).T:
             yield clusters.sums(self.features * wave[:, None])
 

@@ -14,21 +14,21 @@ from caltest._parallel import ALONE, Workers
 from caltest._sums import Places
 from caltest.forms.base import CERTAIN, ROUNDING, Array, ChiSquare, HasChiSquare, Labels, OneByOne
 
-_EQUAL = 1e-9  # logits that differ by this, relatively, differ by rounding only
-# Of the climb: steps, what keeps them finite, and where it ends.
+_EQUAL = 1e-9  # relative difference up to which logits are equal
+# The climb: most steps, terms that keep steps finite, and its end.
 _MOST_STEPS, _RIDGE, _CLOSE, _LEAST_STEP = 200, 1e-14, 1e-15, 1e-10
-_LOST = 1e-8  # of the likelihood, from where on what is left to be gained is no rounding
+_LOST = 1e-8  # share of the likelihood above which a remaining gain is not rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Logits:
     """The logits of predictions of two classes; rows predicted with certainty have none."""
 
-    rows: Places  # with a finite logit, (k,), in ascending order of it
-    values: Array  # their logits; those that are equal up to rounding are equal
+    rows: Places  # rows with a finite logit, (k,), in ascending order of it
+    values: Array  # their logits; made equal if they differ by rounding only
     logs: Array  # logarithms of their two probabilities, (k, 2)
     certain: Places  # the other rows
-    outcomes: Places  # the label that each of them predicts
+    outcomes: Places  # the label that each of these predicts
 
     @classmethod
     def of(cls, probs: Array) -> Self:
@@ -46,24 +46,24 @@ class Logits:
 
     @property
     def estimable(self) -> int:
-        """How many of intercept and slope the predictions can tell: 0, 1 or 2."""
+        """Number of parameters that the predictions can identify, of intercept and slope: 0, 1 or 2."""
         return min(len(self.rows), 1 + int(len(self.rows) > 0 and self.values[0] < self.values[-1]))
 
     def impossible(self, labels: Labels) -> bool:
-        """Say whether a label of probability 0 was observed."""
+        """Return whether a label of probability 0 was observed."""
         return bool((labels[self.certain] != self.outcomes).any())
 
     def loglik(self, labels: Labels, weights: Array) -> float:
-        """Return the log-likelihood of (0, 1), the predictions as they are; labels (k,) sorted."""
+        """Return the log-likelihood of (0, 1), the unchanged predictions; labels (k,) sorted."""
         return float(weights @ np.where(labels == 1, self.logs[:, 1], self.logs[:, 0]))
 
     def separated(self, labels: Labels, weights: Array) -> float | None:
         """Return the supremum of the log-likelihood if no slope attains it, else None.
 
         If all logits of one label lie at or beyond all those of the other, the likelihood grows with
-        the slope for ever. In the limit every row is certain but those at the border itself, which
-        all have one probability: their share of positives. Equal logits are such a border too, and
-        attain it. Labels (k,) are sorted as the logits are.
+        the slope without end. In the limit every row is certain except those at the border itself,
+        which all have one probability: their share of positives. If all logits are equal, they are such
+        a border too, and attain it. Labels (k,) are sorted as the logits are.
         """
         ones, zeros = self.values[labels == 1], self.values[labels == 0]
         if len(ones) == 0 or len(zeros) == 0:
@@ -84,16 +84,16 @@ class Line:
     """The fitted line, logit P(y = 1) = a + b · logit p."""
 
     params: Array  # (a, b)
-    covariance: Array  # the inverse of the information, (2, 2); infinite where that is 0 up to rounding
+    covariance: Array  # the inverse of the information, (2, 2); infinite if that is 0 up to rounding
     loglik: float  # maximum of the log-likelihood
 
 
 def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = True) -> Line:
     """Maximise the likelihood of a line; the maximum must exist.
 
-    The concave likelihood is climbed by Newton's steps, halved where one overshoots. Without ``slope``
-    b is 1, and its variance 0. Terms of the likelihood count as weights say, and the covariance is that
-    of the estimates whatever these are: I⁻¹ (Σ w² v x xᵀ) I⁻¹ for I = Σ w v x xᵀ.
+    The concave likelihood is maximised by Newton's steps, halved if one overshoots. Without ``slope`` b
+    is 1, and its variance 0. Terms of the likelihood are weighted, and the covariance is the estimates'
+    for any weights: I⁻¹ (Σ w² v x xᵀ) I⁻¹ for I = Σ w v x xᵀ.
     """
     middle = float(np.average(values, weights=weights))
     spread = float(np.sqrt(np.average((values - middle) ** 2, weights=weights))) if slope else 1.0
@@ -109,7 +109,7 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
         return -float(weights @ (np.log1p(np.exp(-np.abs(away))) + np.maximum(away, 0.0)))
 
     def climb(found: Array) -> tuple[Array, float]:
-        """Return where it ends, and what is still to be gained there, about."""
+        """Return the end point, and approximately the gain that remains there."""
         close, fitted = False, values + design @ found
         loglik = height(fitted)
         for _ in range(_MOST_STEPS):
@@ -124,14 +124,14 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
                 size *= 0.5
                 if close or size <= _LEAST_STEP:
                     break
-            if close or higher <= loglik:  # the last step gains nothing that height could tell
+            if close or higher <= loglik:  # the gain of the last step is below the rounding of height
                 return (found + step if close else found), gain
             found, loglik = found + size * step, higher
             fitted = values + design @ found
         return found, np.inf
 
     found, left = climb(np.zeros(1 + slope))
-    if left > _LOST:  # among certain rows no step is right: anew from a constant line
+    if left > _LOST:  # among certain rows no step is right: start again from a constant line
         level = float(np.average(labels, weights=weights))
         again, less = climb(np.array([logit(level) - middle, -spread])[: 1 + slope])
         found = again if less < left else found
@@ -147,19 +147,19 @@ def fit_line(values: Array, labels: Labels, weights: Array, *, slope: bool = Tru
 
 @dataclass(frozen=True, eq=False)
 class WeightedRecalibration(OneByOne):
-    """T = the likelihood-ratio statistic of (a, b) = (0, 1), terms counted as weights say."""
+    """T = the likelihood-ratio statistic of (a, b) = (0, 1), with weighted terms."""
 
     probs: Array  #: The predictions, (n, 2).
     weights: Array  #: (n,).
 
     @cached_property
     def logits(self) -> Logits:
-        """The predictions' logits."""
+        """The logits of the predictions."""
         return Logits.of(self.probs)
 
     @property
     def resolution(self) -> float:
-        """Rounding of two log-likelihoods."""
+        """Rounding error of two log-likelihoods."""
         return ROUNDING * float(len(self.probs) - self.logits.logs.min(axis=1, initial=0.0).sum())
 
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
@@ -175,9 +175,9 @@ class WeightedRecalibration(OneByOne):
 
 
 class LogisticRecalibration(HasChiSquare, WeightedRecalibration):
-    """The same of terms of equal weight, a χ²."""
+    """The likelihood-ratio statistic with equal weights, a χ²."""
 
     @property
     def chi_square(self) -> ChiSquare:
-        """As many degrees of freedom as parameters that the predictions can tell."""
+        """One degree of freedom for every parameter that the predictions can identify."""
         return ChiSquare(self.logits.estimable)

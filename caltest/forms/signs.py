@@ -1,14 +1,14 @@
-"""Signs: a statistic as a function of a sign for every cluster of rows, the labels as observed.
+"""Signs: a statistic as a function of one sign per cluster of rows, with the observed labels.
 
-Rows of one cluster may depend on each other in any way. A statistic sees the labels through centred
-scores s_i, which are 0 on average under H0, and so are their sums S_g over clusters. Turning the sign
-of any S_g leaves mean and covariance of all of them as they are: what a statistic would be, had the
-errors of a cluster pointed the other way. Scores are added up by cluster once; a draw of signs then
-costs as many operations as there are clusters, not rows. Only paths go over the rows.
+Rows of one cluster may depend on each other in any way. A statistic uses the labels through centred
+scores s_i, which have mean 0 under H0, and so do their sums S_g over clusters. Flipping the sign of any
+S_g leaves the mean and covariance of all of them unchanged: it gives the statistic as if the errors of
+a cluster had pointed the other way. Scores are summed by cluster once; a draw of signs then takes as
+many operations as there are clusters, not rows. Only paths visit the rows.
 
-Quadratic forms have εᵀCε, C_gh = Σ_{i∈g, j∈h} W_ij ⟨D_i, D_j⟩. The diagonal of C does not depend on the
-signs; of a statistic that leaves out the pairs i = j it is left out, since it is unknown what pairs of
-one cluster add under H0.
+Quadratic forms are εᵀCε, C_gh = Σ_{i∈g, j∈h} W_ij ⟨D_i, D_j⟩. The diagonal of C does not depend on the
+signs; a statistic without the pairs i = j leaves it out, since the contribution of pairs within a
+cluster under H0 is unknown.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -40,17 +40,17 @@ _HELD = 2**22  # numbers of a block of draws that are held at a time: 32 MiB
 
 
 class HasSigns(Form):
-    """A form that knows its values for signs of clusters, the outcomes fixed."""
+    """A form that can be evaluated for signs of clusters, with fixed outcomes."""
 
-    #: What is predicted of the labels that it takes, (n, m).
+    #: The predictions of its labels, (n, m).
     probs: Array
-    #: What every label of a row adds, if the value is one sum over rows, (n, m).
+    #: Contribution of every label of a row, if the value is one sum over rows, (n, m).
     row_scores: Array | None = None
-    #: Whether values are those of signs that are all +1, for one label vector after another.
+    #: Whether label vectors are evaluated one by one, as signs that are all +1.
     one_by_one: ClassVar[bool] = False
-    #: Effective clusters that it depends on, where it knows.
+    #: Effective clusters that it depends on, if known.
     effective: float | None = None
-    #: Effective clusters that a bin must hold on average, where every bin counts by itself.
+    #: Effective clusters that a bin needs on average, if bins are evaluated separately.
     fewest_of_a_bin: float = 0.0
 
     def cells_of(self, labels: Any) -> Places:
@@ -58,11 +58,11 @@ class HasSigns(Form):
         return np.asarray(labels)
 
     def comonotone(self) -> Comonotone:
-        """Prepare to take labels at quantiles, in the order of the scores."""
+        """Prepare labels at quantiles, in the order of the scores."""
         return Comonotone.of(self)
 
     def clusters_of_a_bin(self, labels: Labels, clusters: Clusters) -> float:
-        """Return the effective clusters of a bin, where every bin's sum counts by itself."""
+        """Return the effective clusters per bin, if bins are evaluated separately."""
         return np.inf
 
     @abstractmethod
@@ -84,7 +84,7 @@ class HasSigns(Form):
         """
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return the (B,) values for labels (B, n), means over pairs being of different clusters."""
+        """Return the (B,) values for labels (B, n), with means over pairs between clusters only."""
         if not self.one_by_one:
             return self.of_labels(labels)
         return np.array([self.signed(y, clusters).observed for y in labels])
@@ -92,7 +92,7 @@ class HasSigns(Form):
 
 @dataclass(frozen=True, eq=False)
 class OfOneEvent(HasSigns):
-    """A form of two classes that looks at the probability of one."""
+    """A form of two classes that depends on the probability of one."""
 
     chances: Array  #: The probabilities p of class 1, (n,).
 
@@ -106,7 +106,7 @@ class OverPairs(HasSigns):
     """T = scale · Σ_ij W_ij D_iᵀ A D_j: a dataclass with these fields."""
 
     scale: float
-    diagonal: bool  #: Count the pairs i = j.
+    diagonal: bool  #: Include the pairs i = j.
 
     @abstractmethod
     def images(self, rows: Places, residuals: Array) -> Array:
@@ -123,14 +123,14 @@ class OverPairs(HasSigns):
         return found.clip(min=0.0)
 
     def apart(self, labels: Labels, clusters: Clusters) -> Array:
-        if self.diagonal:  # every pair counts
+        if self.diagonal:  # every pair is included
             return self.of_labels(labels)
         between = self._of_all.of_labels(labels) - self.squares_of(labels, clusters).sum(axis=1)
         return np.asarray(self.scale * clusters.share_between * between)
 
     @cached_property
     def _of_all(self) -> Form:
-        """The sum over all pairs, those with i = j among them."""
+        """The sum over all pairs, including i = j."""
         return replace(self, scale=1.0, diagonal=True)  # type: ignore[type-var]
 
 
@@ -139,13 +139,13 @@ class OverPairs(HasSigns):
 
 @dataclass(frozen=True, eq=False)
 class Signed(Form):
-    """T as a function of signs (B, G) of clusters: in place of labels, ±1; ones are observed."""
+    """T as a function of signs (B, G) of clusters, ±1 instead of labels; all +1 is observed."""
 
     of_signs: Callable[[Signs], Array]  #: Takes some signs (b, G), bytes, returns (b,) values.
     count: int  #: Number of clusters G.
-    even: bool  #: Whether T is the same if all signs are turned.
+    even: bool  #: Whether T is unchanged if all signs flip.
     resolution: float = 0.0
-    width: int = 1  #: Numbers that are held a draw.
+    width: int = 1  #: Numbers held per draw.
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> Array:
         """Return the (B,) values for signs (B, G)."""
@@ -166,10 +166,10 @@ def signed_sums(
     offset: Any = 0.0,
     impossible: float | None = None,
 ) -> Signed:
-    """Return T = finish(offset + Σ_g ε_g S_g): sums S (G, K) over the rows, dense or sparse.
+    """Return T = finish(offset + Σ_g ε_g S_g) for sums S (G, K) over the rows, dense or sparse.
 
-    ``offset`` is what sums are under H0 on average, (K,) or one number; ``impossible`` the observed
-    value, if a label that cannot be makes it infinite.
+    ``offset`` is the mean of the sums under H0, (K,) or one number; ``impossible`` the observed value,
+    if an impossible label makes it infinite.
     """
     count, width = sums.shape
 
@@ -177,7 +177,7 @@ def signed_sums(
         values = finish(np.asarray(signs.astype(np.float64) @ sums) + offset)
         if impossible is None:
             return values
-        # Under H0 it has probability 0, whatever the dependence: signs say nothing of it.
+        # Its probability under H0 is 0 under any dependence, so signs have no bearing on it.
         values = np.where(np.isfinite(values), values, 0.0)
         return np.where((signs > 0).all(axis=1), impossible, values)
 
@@ -187,7 +187,7 @@ def signed_sums(
 def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> Signed:
     """Return T = scale · Σ_gh ε_g ε_h C_gh for C (G, G), which is overwritten.
 
-    Its diagonal is a constant of T, or no part of it; where C is sparse, it is 0.
+    Its diagonal is a constant of T, or left out; if C is sparse, it is 0.
     """
     constant = scale * float(pairs.diagonal().sum()) * keeps_own
     dense = isinstance(pairs, np.ndarray)
@@ -199,7 +199,7 @@ def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> 
         if not dense:
             products = np.einsum("bg,bg->b", numbers @ pairs, numbers)
             return np.asarray(scale * products + constant)
-        for columns in blocks(len(pairs), WIDE_TILE):  # C above its diagonal, that is half of it
+        for columns in blocks(len(pairs), WIDE_TILE):  # C above its diagonal, half of it
             above = numbers[:, : columns.start] @ pairs[: columns.start, columns]
             above += numbers[:, columns] @ np.triu(pairs[columns, columns])
             products += np.einsum("bg,bg->b", above, numbers[:, columns])
@@ -210,15 +210,15 @@ def signed_pairs(pairs: Any, scale: float, keeps_own: bool, rounding: float) -> 
 
 # ------------------------------------------------------------------ comonotone labels
 
-FEWEST_CLUSTERS = 20  #: Effective ones; with fewer, signs reject calibrated models too often.
+FEWEST_CLUSTERS = 20  #: Effective number; with fewer, signs reject calibrated models too often.
 
-_SEED = 20  # of the draws that decide: the same whatever is tested
+_SEED = 20  # seed of the draws that decide, the same for every test
 _MOST, _FEWEST, _NUMBERS = 256, 32, 2**31  # draws, and numbers that they may take
 _BLOCK = 16  # draws at a time
-_UNSEEN = 5.0  # rare surprises that are expected in so many clusters may be absent from all
-_FINE = 40.0  # steps of the grid in a standard deviation, times the root of the number of clusters
+_UNSEEN = 5.0  # rare surprises expected in fewer clusters may be absent from all
+_FINE = 40.0  # grid steps per standard deviation, times the root of the number of clusters
 _LONGEST = 2**23  # points of the grid
-_ROUNDING = 1e-11  # of probabilities that were convolved
+_ROUNDING = 1e-11  # rounding of convolved probabilities
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,7 +243,7 @@ class Comonotone:
 
 
 class Atoms(NamedTuple):
-    """The laws of comonotone sums of clusters: atom by atom, those of a cluster in ascending order."""
+    """The laws of comonotone sums of clusters, as atoms, in ascending order within a cluster."""
 
     clusters: Places
     values: Array
@@ -251,7 +251,7 @@ class Atoms(NamedTuple):
 
     @classmethod
     def of(cls, scores: Array, probs: Array, codes: Places, count: int) -> Atoms:
-        """Return the law of Σ_{i∈g} s_i(y_i) less its mean, from scores and chances (n, m)."""
+        """Return the law of Σ_{i∈g} s_i(y_i) less its mean, from scores and probabilities (n, m)."""
         order = np.argsort(scores, axis=1, kind="stable")
         ascending, chances = (np.take_along_axis(each, order, axis=1) for each in (scores, probs))
         quantiles = np.cumsum(chances, axis=1)[:, :-1].ravel().clip(max=1.0)

@@ -177,7 +177,7 @@ class _Exchangeable(Shaped):
 
     @property
     def stretch(self) -> Any:
-        """(L + 1)/L: errors of members from those of their pools, of which the outcome is a part."""
+        """(L + 1)/L: factor from deviations in pools, which hold the outcome, to errors of members."""
         return self.counts / (self.counts - 1.0)
 
 

@@ -212,7 +212,7 @@ class Sets(Shaped):
         return np.asarray(self.table[np.arange(len(known)), known] & (self.codes == known))
 
     def _beta(self, given: int | Mapping[Any, int]) -> Array:
-        """Return the parameters of the laws of coverage given a calibration set, or one a class."""
+        """Return the parameters of the beta laws of coverage, for one calibration set or several."""
         level, counts, wanted = float(self.stated[0]), {"": given}, ("",)
         if isinstance(given, Mapping):
             counts, wanted = {as_spelled(k): each for k, each in given.items()}, self.names

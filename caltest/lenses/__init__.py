@@ -1,7 +1,7 @@
 """Lenses: test one aspect of the predictions, such as the top class or a single class.
 
-A lens reduces first, and labels are then drawn from the reduced predictions: what a reduced prediction
-says is all that is tested. Lenses of numbers make classes of predicted distributions.
+A lens first reduces the predictions, and labels are then drawn from the reduced ones: only what these
+state is tested. Lenses of numbers turn predicted distributions into classes.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from caltest.lenses.distributions import (
 
 
 def _entry(text: str) -> Entry:
-    """For vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
+    """Return a lens for one entry of a vector, by name, with a lens of numbers after the last slash."""
     name, slash, inner = text.rpartition("/")
     kind, colon, _ = inner.partition(":")
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
 def _cause(text: str) -> Until:
-    """For times and competing events: does an event of this cause come until a time?"""
+    """Return a lens for competing events: does an event of this cause occur by a time?"""
     cause, _, until = text.rpartition("/until:")
     if not (cause and until):
         do = f"give 'cause:{cause or text or 'NAME'}/until:TIME'"
@@ -50,7 +50,7 @@ def _cause(text: str) -> Until:
 
 
 def _pair(text: str) -> Pair:
-    """For vectors: how two entries go together, by both their names."""
+    """Return a lens for how two entries of a vector vary together, by both their names."""
     return Pair(*halves(text))
 
 
@@ -60,12 +60,12 @@ _ONE = "give a lens such as 'top_label' or 'class:0'"
 
 
 def within(label: str) -> tuple[str, str]:
-    """Return which entry of a vector, or cause, a lens looks at, "" if none, and by what lens."""
+    """Return the entry of a vector or the cause that a lens is for, "" if none, and the inner lens."""
     name, _, inner = label.partition(":")[2].rpartition("/")
     return (name, inner) if label.startswith(("entry:", "cause:")) else ("", label)
 
 
-#: Lenses by name; a name that ends in a colon takes what follows it.
+#: Lenses by name; a name that ends in a colon is followed by an argument.
 LENSES: dict[str, Any] = {
     "top_label": TopLabel,
     "class:": ClassWise,
@@ -105,7 +105,7 @@ def find_lens(lens: str | Lens | None) -> Lens | None:
 
 
 def show(rows: Rows, lens: Asked, default: str | None = None) -> Reduction:
-    """Return rows through a lens; of more than two classes, the default if none was asked for."""
+    """Return rows through a lens; with more than two classes, the default if none was asked for."""
     found = lens_of(rows, lens, default)
     if found is None:
         return Reduction(rows)
@@ -120,7 +120,7 @@ def through(whole: Sample, lens: Asked, default: str | None = None) -> tuple[Sam
 
 
 def one_probability(whole: Sample, lens: Asked, what: str, do: str = _ONE) -> tuple[Sample, str | None]:
-    """Return the same where ``what`` is of one probability: without a lens, the top label of many."""
+    """Return the sample with one probability, and the lens's label; by default, the top label."""
     view, label = through(whole, lens, "top_label")
     if (m := view.rows.n_classes) != 2:
         found = f"{what} one probability, and there are {m} classes through the lens {quoted(label)}"
@@ -129,7 +129,7 @@ def one_probability(whole: Sample, lens: Asked, what: str, do: str = _ONE) -> tu
 
 
 def lens_of(predictions: Rows, lens: Asked, default: str | None = None) -> Lens | None:
-    """Return the lens that was asked for; if none was, of more than two classes the default."""
+    """Return the lens that was asked for; if none was, the default for more than two classes."""
     found = None if lens is None else find_lens(lens)
     if found is None and default is not None and predictions.n_classes is None:
         law, do = predictions.law, "give a lens, such as 'quantile:0.5' or 'below:10'"
@@ -140,7 +140,7 @@ def lens_of(predictions: Rows, lens: Asked, default: str | None = None) -> Lens 
 
 
 def seen_through(lens: str | None, view: Rows) -> str:
-    """Return what is observed through a lens, as the subject of a sentence."""
+    """Return a phrase for what is observed through a lens, as the subject of a sentence."""
     one = lens is not None and view.n_classes == 2
     return f"what was observed, whether {event(lens, view)}," if one else "the observed label"
 
@@ -151,7 +151,7 @@ _EVENTS = {
     "until": "the event comes by {}",
     "quantile": "the outcome is at most its predicted {} quantile",
     "interval": "the outcome is in its predicted {} interval",
-    "pit": "the outcome is above its predicted median",  # of two cells
+    "pit": "the outcome is above its predicted median",  # two cells
     "top_label": "the top class is right",
     "top": "the label is among the top {}",
     "sorted": "the second choice is right",
@@ -161,7 +161,7 @@ _EVENTS = {
 
 
 def event(lens: str | None, predictions: Rows) -> str:
-    """Return what class 1 of two classes is about, as a clause."""
+    """Return the event that class 1 of two classes stands for, as a clause."""
     entry, inner = within(lens or "")
     if entry:
         return event(inner, predictions).replace("the outcome", entry, 1).replace("the event", entry)
@@ -169,16 +169,16 @@ def event(lens: str | None, predictions: Rows) -> str:
     if kind in _EVENTS:
         share = f"{100.0 * float(which):g}%" if kind in ("quantile", "interval") else which
         if kind == "until" and "seen" in (getattr(predictions.law, "names", None) or ()):
-            return f"the event is seen by {share}"  # of some rows followed for less
+            return f"the event is seen by {share}"  # some rows were followed for less
         return _EVENTS[kind].format(share)
     name = predictions.classes[1] if predictions.classes else "class 1"
     return f"the label is {name}" if name.startswith("class ") else f"the label is {name!r}"
 
 
 def means(rows: Rows, labels: NDArray[Any], lens: str | None) -> dict[str, Any]:
-    """Return the event, its mean probability and its rate: of one probability, or of the top class.
+    """Return the event, its mean probability and its rate, for one probability or the top class.
 
-    Class 1 of two, seen through no lens, has None for an event. Without a probability there is nothing.
+    Class 1 of two, without a lens, has None as its event. Without a probability the result is empty.
     """
     if not isinstance(rows.law, Classes) or rows.law.seen is not None:
         return {}

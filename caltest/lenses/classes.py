@@ -1,4 +1,4 @@
-"""What a lens is, and lenses of classes: the top class, single ones, the top few, their order."""
+"""The lens interface, and lenses of classes: the top class, single ones, the top few, their order."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from caltest.laws import Outcomes, Predictive
 from caltest.laws.classes import Bits
 from caltest.sampling import ROWS
 
-#: Takes labels (…, r) of whole numbers of any type, and which rows they are of; returns them in the
-#: reduced classes, as small whole numbers: blocks of drawn labels are large.
+#: Takes labels (…, r), whole numbers of any type, and the rows that they belong to; returns them in the
+#: reduced classes, as small whole numbers, because blocks of drawn labels are large.
 Reducer: TypeAlias = Callable[..., Outcomes]
 
 ALL = slice(None)
@@ -29,7 +29,7 @@ ALL = slice(None)
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """Rows as a lens shows them, all or some, and what it does to outcomes.
+    """Rows seen through a lens, all or some, and what it does to outcomes.
 
     Attributes
     ----------
@@ -58,39 +58,39 @@ class Reduction:
 
     @property
     def opened(self) -> Reduction:
-        """The view in which outcomes that equal a quantile count as outside of the event."""
+        """The view in which outcomes equal to a quantile count as outside of the event."""
         return replace(self, see=self.see_open or self.see)
 
     @property
     def strict(self) -> Reduction:
-        """The view in which outcomes that equal a quantile are not of the rarer class."""
+        """The view in which outcomes equal to a quantile do not belong to the rarer class."""
         return replace(self, see=self.opened.see if self.share <= 0.5 else self.see, see_open=None)
 
     @cached_property
     def share(self) -> float:
-        """Share of its rows in which class 1 of two is expected."""
+        """Expected share of rows in class 1 of two."""
         return float(self.rows.probs[:, 1].mean())
 
     def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
         """Return the view's outcomes, (B, n of the view), from the full ones, (B, n).
 
-        Or those of some rows that follow each other, where a view has all of them.
+        ``rows`` selects consecutive rows, if the view has all of them.
         """
         reduced = full if self.see is None else self.see(full, rows)
         return reduced if self.places is None else taken(reduced, self.places)
 
     def sample(self, outcomes: Outcomes) -> Sample:
-        """Return the view with the observed outcomes, (n,) full ones."""
+        """Return the view as a sample with the observed outcomes, from the full ones (n,)."""
         return Sample(self.rows, self.outcomes(outcomes[None])[0])
 
 
 def looked_up(table: Outcomes, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return what a table has for every outcome, a whole number."""
+    """Return the table's entry for every outcome, a whole number."""
     return np.asarray(table[outcomes])
 
 
 def taken(outcomes: Outcomes, rows: Places) -> Outcomes:
-    """Return the outcomes (B, n) of some rows; of labels that are no bits by a compiled loop."""
+    """Return the outcomes (B, n) of some rows; labels not packed as bits take a compiled loop."""
     if isinstance(outcomes, Bits) or len(outcomes) == 1 or outcomes.ndim > 2:
         return outcomes.take(rows, axis=1)
     from caltest.loops import rows as _loops
@@ -106,27 +106,27 @@ class Lens(ABC):
     Subclasses are frozen dataclasses of options.
     """
 
-    #: What its name begins with, before its options.
+    #: Start of its name, before its options.
     kind: ClassVar[str]
-    #: Whether it makes classes of predicted distributions of numbers; else it is for classes.
+    #: Whether it turns predicted distributions of numbers into classes; if not, it is for classes.
     of_numbers: ClassVar[bool] = False
 
     @property
     def label(self) -> str:
-        """The name by which the lens is asked for, options included."""
+        """The name of the lens, with its options."""
         options = ",".join(str(getattr(self, each.name)) for each in fields(self))  # type: ignore[arg-type]
         return f"{self.kind}:{options}" if options else self.kind
 
     @abstractmethod
     def show(self, predictions: Rows) -> Reduction:
-        """Return the rows as the lens shows them.
+        """Return the rows seen through the lens.
 
-        All work on the predictions is done here. What the view does to labels takes one label vector
-        (r,) or a block of them (B, r), of whole numbers of any type, and which rows they are of.
+        All work on the predictions is done here. The view's function of labels takes one label vector
+        (r,) or a block of them (B, r), whole numbers of any type, and the rows that they belong to.
         """
 
     def check(self, predictions: Rows) -> None:
-        """Raise unless it is a lens for what was predicted."""
+        """Raise unless the lens applies to such predictions."""
         law = predictions.law
         if isinstance(law, Predictive) == self.of_numbers:
             return
@@ -136,7 +136,7 @@ class Lens(ABC):
         raise self._refusing(kind, law.about, f"give {of}, or leave the lens out")
 
     def _refusing(self, kind: str, these: str, do: str) -> InputError:
-        """Return the error for predictions that the lens is not for."""
+        """Return the error for predictions that the lens does not apply to."""
         return InputError(f"the lens {quoted(self.label)} is for {kind}, and these are {these}; {do}.")
 
 
@@ -149,20 +149,20 @@ def is_column(columns: Places, labels: Outcomes, rows: slice = ALL) -> Outcomes:
 
 
 def _of_rows(table: Outcomes, labels: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return what the table (n, m) says of every label."""
+    """Return the entry of the table (n, m) for every label."""
     own = table[rows]
     return np.asarray(own[np.arange(len(own)), labels])
 
 
 class _Event(Lens):
-    """A lens of two classes: class 1 is that the label is among some columns of its row."""
+    """A lens of two classes: class 1 means that the label is among some columns of its row."""
 
     @abstractmethod
     def _columns(self, predictions: Rows) -> tuple[Places, tuple[str, str]]:
         """Return the columns, (n, k), and the names of both classes."""
 
     def show(self, predictions: Rows) -> Reduction:
-        """Return (P(not), P(among them)): both sums, not one minus the other, so that 1e-20 stays."""
+        """Return (P(not), P(among them)), both as sums: one minus the other would lose 1e-20."""
         columns, names = self._columns(predictions)
         pair = np.empty((len(columns), 2))
         for rows in blocks(len(columns), ROWS):
@@ -306,7 +306,7 @@ class Sorted(Lens):
     kind: ClassVar[str] = "sorted"
 
     def show(self, predictions: Rows) -> Reduction:
-        """Return the rows in decreasing order, and the rank of the observed class, from 0."""
+        """Return rows in decreasing order of probability, and ranks of observed classes, from 0."""
         n, m = predictions.probs.shape
         order = np.argsort(-predictions.probs, axis=1, kind="stable")
         places = np.arange(m).astype(np.min_scalar_type(m))

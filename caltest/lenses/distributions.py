@@ -1,7 +1,7 @@
 """Lenses of numbers: events of outcomes, with the probabilities that distributions give them.
 
-What is seen through one are classes, so that every statistic of classes is one of numbers. Of vectors,
-a number of each is looked at.
+They turn outcomes into classes, so every statistic of classes applies to numbers. For vectors, they
+take one number of each.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from caltest.exceptions import InputError
 from caltest.laws import Outcomes, Pool, Pools, Predictive, Quantiles, Ranks, Survival
 from caltest.lenses.classes import ALL, Lens, Reduction, looked_up
 
-_ROUNDING = 1e-9  # of a probability that a quantile has by its definition
+_ROUNDING = 1e-9  # largest difference by rounding between a quantile's probability and its level
 
 
 class NumberLens(Lens):
@@ -32,7 +32,7 @@ class NumberLens(Lens):
     of_numbers = True
 
     def show(self, predictions: Rows) -> Reduction:
-        """Return classes, with the probabilities that each row's distribution gives them."""
+        """Return classes, with their probabilities by each row's distribution."""
         self.check(predictions)
         law: Any = predictions.law
         if not isinstance(law, Quantiles):
@@ -46,7 +46,7 @@ class NumberLens(Lens):
         return self._where(view, ~np.isnan(law.values[:, np.flatnonzero(np.diff(classes))]).any(axis=1))
 
     def _where(self, view: Reduction, stated: Any) -> Reduction:
-        """Return a view of the rows alone that state what it looks at."""
+        """Return a view of only those rows that state what it needs."""
         if not (n := np.count_nonzero(stated)):
             found = f"no row states what the lens {quoted(self.label)} looks at"
             raise InputError(f"{found}; give another level.")
@@ -70,14 +70,14 @@ class NumberLens(Lens):
 
 
 def _tied(probs: Array, *levels: float) -> Array:
-    """Return probabilities, and the very level where rounding is the difference: equal rows tie."""
+    """Return probabilities, replaced by the level if they differ by rounding only: equal rows tie."""
     for level in levels:
         probs = np.where(np.abs(probs - level) < _ROUNDING, level, probs)
     return probs
 
 
 def _read(kind: Kind) -> Kind:
-    """Take a number also as text, as it stands in the name of a lens."""
+    """Accept a number also as text, as in the name of a lens."""
 
     def read(name: str, value: object) -> Any:
         with suppress(ValueError):
@@ -108,7 +108,7 @@ class WholeDistribution(NumberLens):
     kind: ClassVar[str] = "distribution"
 
     def show(self, predictions: Rows) -> Reduction:
-        """Return the ranks of outcomes; cells of quantile forecasts and places as they are."""
+        """Return the ranks of outcomes; cells of quantile forecasts and places in pools are kept."""
         stated = isinstance(predictions.law, Quantiles | Pools)
         return Reduction(predictions, label=self.label) if stated else super().show(predictions)
 
@@ -121,7 +121,7 @@ class WholeDistribution(NumberLens):
 
 
 class _Between(NumberLens):
-    """A lens of two classes: class 1 is that the outcome lies between two ends, which belong to it."""
+    """A lens of two classes: class 1 means that the outcome lies between two ends, both included."""
 
     _names = ("outside", "inside")
 
@@ -137,20 +137,20 @@ class _Between(NumberLens):
 
     @abstractmethod
     def _ends(self, law: Predictive) -> tuple[Array | None, Array | None]:
-        """Return both ends, (n,); None where it has no end."""
+        """Return both ends, (n,); None for an open end."""
 
     def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         low, high = self._ends(law)
         up_to = np.ones(law.n_samples) if high is None else law.cdf(high)[1]
         inside = (up_to - (0.0 if low is None else law.cdf(low)[0])).clip(min=0.0)
-        if isinstance(self, _AtLevel):  # what it is unless there are atoms
+        if isinstance(self, _AtLevel):  # equals the level unless there are atoms
             inside = _tied(inside, self._number)
         shown = predictions.shown_as(np.column_stack([1.0 - inside, inside]), self._names)
         return Reduction(shown, partial(_between, low, high), self.label)
 
 
 def _between(low: Array | None, high: Array | None, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return 1 where an outcome lies between the ends of its row, else 0."""
+    """Return 1 if an outcome lies between the ends of its row, else 0."""
     inside = [] if low is None else [outcomes >= low[rows]]
     inside += [] if high is None else [outcomes <= high[rows]]
     return reduce(np.bitwise_and, inside).view(np.uint8)
@@ -249,7 +249,7 @@ class Until(_AtThreshold):
 
     @property
     def label(self) -> str:
-        """Its kind and number, and before these the cause."""
+        """Cause, if any, then kind and number."""
         return super().label if self.cause is None else f"cause:{self.cause}/{super().label}"
 
     def check(self, predictions: Rows) -> None:
@@ -282,7 +282,7 @@ class Until(_AtThreshold):
 
 
 def _came(law: Survival, until: float, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return 1 where an event of the law's cause came until a time, else 0."""
+    """Return 1 if an event of the law's cause occurred by a time, else 0."""
     own = law if rows == ALL else law.take(rows)
     return np.asarray(own.until(outcomes, until)[1] == 1).view(np.uint8)
 
@@ -394,7 +394,7 @@ class Pit(NumberLens):
 
 
 def _cells_of(cuts: Array, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return how many of its row's cuts (K, n) lie below an outcome."""
+    """Return the number of its row's cuts (K, n) that lie below each outcome."""
     found = np.zeros(outcomes.shape, dtype=np.uint8)
     for cut in cuts:
         found += outcomes > cut[rows]
@@ -403,21 +403,21 @@ def _cells_of(cuts: Array, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
 
 # ------------------------------------------------------------------ vectors
 #
-# One number of every member that is a vector, whose place in its pool is the vector's. All of these see
-# the same places, so that answers over entries, pairs and ranks are exact together.
+# One number of every member vector, whose place in its pool is the vector's. All of these share the
+# same places, so results over entries, pairs and ranks are exact jointly.
 
 
 class OfVectors(NumberLens):
-    """A lens of members that are vectors: a number of each, seen through a lens of numbers."""
+    """A lens of members that are vectors: one number of each, seen through a lens of numbers."""
 
     @property
     def inner(self) -> Lens:
-        """What looks at the number."""
+        """The lens of numbers that the number is seen through."""
         return WholeDistribution()
 
     @abstractmethod
     def _values(self, law: Pools) -> Array:
-        """Return the numbers of all that the pools hold, (n, N)."""
+        """Return the numbers of all vectors in the pools, (n, N)."""
 
     def _of_law(self, predictions: Rows, law: Predictive) -> Reduction:
         if not isinstance(law, Pools):
@@ -427,14 +427,14 @@ class OfVectors(NumberLens):
         view = self.inner.show(predictions.shown_as(Pool(np.sort(values, axis=1))))
         table = np.ascontiguousarray(view.outcomes(values.T).swapaxes(0, 1)).reshape(*values.shape, -1)
         unit = 1.0
-        if table.dtype.kind == "f":  # ranks, which are counts of the pool
+        if table.dtype.kind == "f":  # ranks, which are multiples of 1/N
             table = np.rint(table * law.size).astype(np.min_scalar_type(law.size))
             unit = 1.0 / law.size
         return Reduction(view.rows, partial(_placed, table, unit), self.label)
 
 
 def _placed(table: Outcomes, unit: float, outcomes: Outcomes, rows: slice = ALL) -> Outcomes:
-    """Return what a table (n, N, K) has at places (…, r) of rows; without the last axis if K is 1."""
+    """Return entries of a table (n, N, K) at places (…, r) of rows; without the last axis if K is 1."""
     from caltest.loops import rows as _loops
 
     own, flat = table[rows], np.atleast_2d(outcomes)
@@ -470,12 +470,12 @@ class Entry(OfVectors):
 
     @property
     def inner(self) -> Lens:
-        """What looks at the entry."""
+        """The lens that the entry is seen through."""
         return self.within or WholeDistribution()
 
     @property
     def label(self) -> str:
-        """Its name, and what looks at it."""
+        """Its name, and the lens that it is seen through."""
         return f"entry:{self.entry}/{self.inner.label}"
 
     def _values(self, law: Pools) -> Array:

@@ -24,7 +24,7 @@ from caltest.statistics.times import *
 
 _EVERY: dict[str, type[Statistic]] = {name: Listed.of_name[name] for name in TABLE}
 
-#: Statistics of residuals and features, of classes through a lens and of numbers.
+#: Statistics of residuals and features, for classes through a lens and for numbers.
 FEATURE_STATISTICS = {name: each for name, each in _EVERY.items() if issubclass(each, OfFeatures)}
 
 _OTHERS = {name: each for name, each in _EVERY.items() if not issubclass(each, OfFeatures | OfOrder)}
@@ -35,7 +35,7 @@ STATISTICS = {name: each for name, each in _OTHERS.items() if Classes in each.la
 #: Statistics of predicted distributions of numbers (:mod:`caltest.predictive`).
 DENSITY_STATISTICS = {name: each for name, each in _OTHERS.items() if {*each.laws} != {Classes}}
 
-#: A name, an object, or a function of yours.
+#: A name, an object, or your own function.
 StatisticLike: TypeAlias = str | Statistic | Callable[..., float]
 
 __all__ = [each.__name__ for each in _EVERY.values()]
@@ -44,7 +44,7 @@ __all__ += ["StatisticLike", "DENSITY_STATISTICS", "FEATURE_STATISTICS", "STATIS
 
 
 def find_statistic(statistic: StatisticLike) -> Statistic:
-    """Return the statistic of a name, an object or a function."""
+    """Return the statistic for a name, an object or a function."""
     if callable(statistic) and not isinstance(statistic, type | Statistic):
         return FunctionStatistic(statistic)
     do = "give a name, an object of caltest.statistics, or a function f(probs, labels) -> float"

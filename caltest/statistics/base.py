@@ -1,4 +1,4 @@
-"""A statistic: what is measured, before any p-value."""
+"""The statistic interface: a measure of miscalibration, before any p-value."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ class Statistic(ABC):
 
     #: Registered name.
     name: ClassVar[str]
-    #: What it measures, as a noun phrase for reports.
+    #: The quantity that it measures, as a noun phrase for reports.
     measures: ClassVar[str]
-    #: The question it answers, by which lists of statistics are grouped.
+    #: The question that it answers; lists of statistics are grouped by question.
     question: ClassVar[str] = "Your own"
-    #: Where errors are looked for, what a row scores there, and how the scores become one number.
+    #: Where it looks for errors, how a row is scored there, and how scores are combined into one
+    #: number.
     where: ClassVar[str] = ""
     what: ClassVar[str] = ""
     how: ClassVar[str] = ""
@@ -56,33 +57,33 @@ class Statistic(ABC):
     source: ClassVar[str] = ""
     #: Alternatives that make sense; the first is the default.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater",)
-    #: Lens that is used with more than two classes unless the user names one; None: all classes.
+    #: Lens for more than two classes unless the user names one; None for all classes.
     default_lens: ClassVar[str | None] = None
-    #: Names of the options that a result reports; a kernel or a binning is reported with its own.
+    #: Names of the options that a result reports; a kernel or a binning comes with its own options.
     reported: ClassVar[tuple[str, ...]] = ()
-    #: The laws that it can be a statistic of.
+    #: The laws that it applies to.
     laws: ClassVar[tuple[type[Law], ...]] = (Classes,)
-    #: Of numbers: whether quantiles at some levels are enough.
+    #: For numbers: whether quantiles at some levels are enough.
     of_quantiles: ClassVar[bool] = False
-    #: Whether, where the end of follow-up is not known, it looks at censored ones as they were seen.
+    #: Whether it uses censored outcomes as observed if the end of follow-up is unknown.
     of_seen: ClassVar[bool] = False
-    #: Whether, once it is fitted, it can be given a part of the rows, in units of `Rows.whole`.
+    #: Whether, once fitted, it can be evaluated on a part of the rows, in units of `Rows.whole`.
     of_parts: ClassVar[bool] = False
     #: Whether `given` uses `Rows.weights`; if not, rows with weights are refused. A class with its own
-    #: `given` says so in its first line: ``class Mine(Statistic, takes_weights=True)``.
+    #: `given` states it in its first line: ``class Mine(Statistic, takes_weights=True)``.
     takes_weights: ClassVar[bool] = False
-    #: Draws of a test unless the user says how many.
+    #: Default number of draws in a test.
     usual_resamples: ClassVar[int] = 999
-    #: Name of the option that says which of two sides counts.
+    #: Name of the option that chooses one of two sides.
     sided: ClassVar[str | None] = None
-    #: Whether, of two classes, it moves one way in every label (on one side, if it has sides; as the
-    #: labels do, if not). Then it can test whether the model is wrong by more than a tolerance.
+    #: Whether, for two classes, it is monotone in every label, in the direction of its side or, without
+    #: sides, increasing. Then it can test whether the model is wrong by more than a tolerance.
     monotone: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, takes_weights: bool = False, **more: Any) -> None:
-        """Refuse weights in a `given` that does not say that it takes them, whoever calls it."""
+        """Make `given` refuse weights unless the class declares that it takes them."""
         super().__init_subclass__(**more)
-        if "given" in vars(cls):  # what that of a base class does with weights, this one need not do
+        if "given" in vars(cls):  # a base class's use of weights does not carry over
             cls.takes_weights = takes_weights or bool(vars(cls).get("takes_weights"))
             if not cls.takes_weights:
                 cls.given = _of_equal_weights(cls.given)  # type: ignore[method-assign]
@@ -105,21 +106,21 @@ class Statistic(ABC):
         """
 
     def fitted(self, predictions: Rows) -> Self:
-        """Replace options that are rules (a bandwidth heuristic) by what they give here.
+        """Replace options that are rules (a bandwidth heuristic) by their values for these predictions.
 
-        If these are a sample of more rows, ``predictions.part_of``, all that depends on rows is fixed:
-        the statistic is then given one part of the rows after the other.
+        If these are a sample of more rows, ``predictions.part_of``, everything that depends on rows is
+        fixed: the statistic is then evaluated on one part of the rows after the other.
         """
         if predictions.part_of is not None and not self.of_parts:
             raise AllRowsNeededError(f"{self.name!r} needs all rows at once.")
         return self
 
     def shuffled(self, seed: int) -> Self:
-        """Return the statistic with what it leaves to chance drawn from the seed of a test."""
+        """Return the statistic with its own random choices made from the seed of a test."""
         return self
 
     def sides(self, law: Law) -> tuple[Alternative, ...]:
-        """Return the alternatives that make sense for a law, those of one side if it claims that alone.
+        """Return the alternatives that make sense for a law; one side's if its claim is one-sided.
 
         Raises
         ------
@@ -150,18 +151,18 @@ class Statistic(ABC):
 
     @property
     def faster(self) -> Phrase:
-        """What to do where it takes long, as a clause."""
+        """Advice for long computations, as a clause."""
         facts = {"draws": Argument("n_resamples"), "moments": Argument("null", "moments")}
         return Phrase("fewer draws ({draws}) take less, and {moments} needs none where it fits", facts)
 
     def by(self, workers: Workers, n_samples: int, null: str | None = None) -> Workers:
-        """Return workers who say so where it takes long."""
+        """Return workers that report this computation and the advice if it takes long."""
         by = "" if null is None else f", by the null {null!r},"
         return workers.doing(f"{self.name!r} of {counted(n_samples, 'row')}{by}", self.faster)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the result should know of the options, in sentences."""
+        """Remarks on the options for readers of the result, as sentences."""
         options = (getattr(self, name) for name in self.reported)
         return tuple(note for option in options for note in getattr(option, "notes", ()))
 
@@ -179,7 +180,7 @@ def _of_equal_weights(given: Any) -> Any:
 
 
 def _takes_weights(function: Callable[..., Any]) -> bool:
-    """Whether a third argument is for weights: it has that name, or no default."""
+    """Return whether a third argument takes weights: it is named so, or has no default."""
     with suppress(ValueError):  # it has no signature
         third = [*signature(function).parameters.values()][2:3]
         meant = all(each.name == "weights" or each.default is each.empty for each in third)
@@ -191,13 +192,13 @@ def _takes_weights(function: Callable[..., Any]) -> bool:
 class Listed(Statistic):
     """Base class of the statistics of this package: their columns come from a row of the table."""
 
-    _fit: Any = field(default=None, init=False, repr=False, compare=False)  # what `fitted` found
+    _fit: Any = field(default=None, init=False, repr=False, compare=False)  # results of `fitted`
 
-    #: The class of every row.
+    #: The class for every row of the table.
     of_name: ClassVar[dict[str, type[Statistic]]] = {}
 
     def __init_subclass__(cls, *, row: str | None = None, **more: Any) -> None:
-        """Take the columns from a row."""
+        """Copy the columns of a row of the table into class attributes."""
         if row is not None:
             Listed.of_name[row] = cls
             for column, value in TABLE[row].items():
@@ -205,7 +206,7 @@ class Listed(Statistic):
         super().__init_subclass__(**{"takes_weights": row is not None, **more})
 
     def check_default(self, law: Law) -> None:
-        """Raise if options for classes were chosen, and numbers are predicted."""
+        """Raise if options for classes were chosen but numbers are predicted."""
         if self != type(self)():
             raise InputError(
                 f"the options of {self.name!r} are for probabilities of classes, and these are "
@@ -256,7 +257,7 @@ class FunctionStatistic(Statistic, takes_weights=True):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def given(self, predictions: Rows) -> LabelFunction:
-        """Fix the predictions, and the weights where there are any."""
+        """Fix the predictions, and the weights if there are any."""
         law = predictions.law
         predicted: Any = law.probs if isinstance(law, Classes) else law
         if predictions.are_alike and takes("probs", "labels", of=self.function):

@@ -33,7 +33,7 @@ from caltest.statistics.skce import UnbiasedSKCE
 
 @dataclass(frozen=True)
 class _Equal(Kernel):
-    """1 where two values are equal, else 0."""
+    """1 if two values are equal, else 0."""
 
     bound = 1.0
 
@@ -46,11 +46,11 @@ class _Equal(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Groups:
-    """The group of every row, as a number, and the kernel between these."""
+    """The group of every row, as a number, and a kernel between groups."""
 
     numbers: tuple[float, ...]
     kernel: Kernel
-    given: Any = None  # the names of the rows
+    given: Any = None  # names of the rows
 
     @classmethod
     def of(cls, given: object) -> Groups:
@@ -89,7 +89,7 @@ class Groups:
 
     @property
     def described(self) -> int | str:
-        """How many groups, or that they are a quantity."""
+        """Number of groups, or the word "quantity"."""
         return int(max(self.numbers)) + 1 if isinstance(self.kernel, _Equal) else "quantity"
 
     def __repr__(self) -> str:
@@ -101,17 +101,17 @@ class Groups:
 # With a kernel matrix K and K_c = K + c I, c = λ n, the CKCE is Σ_ij W_ij ⟨D_i, D_j⟩ for
 # W = K_c⁻¹ K K_c⁻¹. From features with K = ΦΦᵀ, W = ΨΨᵀ for Ψ = Φ (ΦᵀΦ + c I)⁻¹.
 #
-# Where rows count w, n in all, the regression that minimises Σ w_i ‖d_i − f(g_i)‖² + λ n ‖f‖² is
-# f = Σ_i α_i k(g_i, ·) with α = S (SKS + c I)⁻¹ S D, S² = diag(w). So CKCE = αᵀKα has W = S V S, V as
-# above for the kernel matrix SKS.
+# With weights w that sum to n, the regression that minimises Σ w_i ‖d_i − f(g_i)‖² + λ n ‖f‖² is f =
+# Σ_i α_i k(g_i, ·) with α = S (SKS + c I)⁻¹ S D, S² = diag(w). So CKCE = αᵀKα has W = S V S, with V
+# defined like W above, for the kernel matrix SKS.
 
 
 #: Rules for λ, as functions of the (effective) number of rows.
 RULES: dict[str, Callable[[float], float]] = {"n^-1/4": lambda n: n**-0.25}
 
-LARGEST = 1e6  # λ; beyond, the CKCE is SKCE_b over λ² but for rounding
+LARGEST = 1e6  # λ; beyond, the CKCE is SKCE_b over λ² up to rounding
 BYTES_A_PAIR = 17  # peak of `dense_weights`: two n×n matrices; measured 16.3 at n = 10 000
-_NEGLIGIBLE = 1e-13  # share of the largest eigenvalue of W below which one is dropped
+_NEGLIGIBLE = 1e-13  # eigenvalues of W below this share of the largest are dropped
 _ROWS = 512
 
 
@@ -127,7 +127,7 @@ def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
     for rows in blocks(n, _ROWS):
         k[rows] = kernel_matrix(rows, slice(0, n))
     k[np.diag_indices(n)] += c
-    # LAPACK and BLAS write in place, column by column: of the transpose of a symmetric matrix.
+    # LAPACK and BLAS write in place, column by column: pass the transpose of a symmetric matrix.
     factor, failed = scipy.linalg.lapack.dpotrf(k.T, lower=1, overwrite_a=1)
     if not failed:
         inverse, failed = scipy.linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
@@ -142,7 +142,7 @@ def dense_weights(kernel_matrix: Weights, n: int, c: float) -> Array:
 
 
 def _mirror(a: Array) -> None:
-    """Write the lower triangle over the upper one."""
+    """Copy the lower triangle to the upper one."""
     for rows in blocks(len(a), _ROWS):
         corner = np.tril(a[rows, rows])
         a[rows, rows] = corner + np.tril(corner, -1).T
@@ -160,17 +160,17 @@ Method: TypeAlias = Literal["auto", "exact", "nystrom", "fourier"]
 #: Rows up to which method "auto" is "exact": half a second on one core.
 EXACT_UP_TO = 2000
 
-#: Fourier frequencies, or the fewest columns beyond one per class, unless asked for.
+#: Number of Fourier frequencies, or the fewest columns beyond one per class, by default.
 FEATURES = 100
 
-_MOST_COLUMNS = 500  # beyond one a class, unless asked for
-# What the columns leave out of the trace, over λ n: about a quarter of it is missing from the value.
+_MOST_COLUMNS = 500  # most columns beyond one per class, by default
+# Share of the trace that columns leave out, over λ n: the value lacks about a quarter of it.
 _ENOUGH, _MUCH = 0.004, 0.04
 
 
 @dataclass(frozen=True)
 class _Fit:
-    """What fitting found, and what it was found for."""
+    """Results of fitting, and the predictions that they belong to."""
 
     predictions: Rows
     rule: str
@@ -284,7 +284,7 @@ class CKCE(Listed, row="ckce"):
             raise InputError("method='fourier' cannot be combined with groups; use method='nystrom'.")
 
     def fitted(self, predictions: Rows) -> Self:
-        """Replace the rules for bandwidth, λ and method by what they give here."""
+        """Replace the rules for bandwidth, λ and method by their values for these predictions."""
         if self._fit is not None and self._fit.predictions is predictions:
             return self
         super().fitted(predictions)
@@ -303,12 +303,12 @@ class CKCE(Listed, row="ckce"):
         found = changed(self, kernel=kernel, method=method)
         part, _ = kernel.terms[0]
 
-        # λ is given, or a function of the number of rows.
+        # λ is a number, or a function of the number of rows.
         strength, rule = self.regularization, "given" if self._fit is None else self._fit.rule
         if isinstance(strength, str):
             rule, strength = strength, RULES[strength](predictions.effective)
 
-        # The kernel matrix is taken as it is, or as ΦΦᵀ.
+        # The kernel matrix is used as it is, or as ΦΦᵀ.
         gram, groups = found._kernel_matrix(predictions)
         trace = float(gram.diagonal().sum())
         order = fixed_order(probs if groups is None else np.hstack([probs, groups]))
@@ -325,7 +325,7 @@ class CKCE(Listed, row="ckce"):
         return changed(found, regularization=strength, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form, its weights a matrix or of low rank."""
+        """Fix the predictions: a quadratic form, with dense weights or weights of low rank."""
         fitted, w = self.fitted(predictions), predictions.weights
         n, probs, roots = predictions.n_samples, predictions.probs, np.sqrt(w / w.mean())
         _, label_kernel = fitted.kernel.terms[0]
@@ -346,7 +346,7 @@ class CKCE(Listed, row="ckce"):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Kernel, bandwidth, λ, and how the inverse was taken."""
+        """Kernel, bandwidth, λ, and the method of inversion."""
         found, fit = super().parameters, self._fit
         if self.groups is not None:
             found["groups"] = self.groups.described
@@ -362,7 +362,7 @@ class CKCE(Listed, row="ckce"):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The bandwidth's notes, and a word where the factorisation leaves much out."""
+        """The bandwidth's notes, and a warning if the factorisation leaves much out."""
         notes, fit = super().notes, self._fit
         if fit is None or fit.factor is None or fit.ratio <= _MUCH:
             return notes

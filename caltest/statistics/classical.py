@@ -27,27 +27,27 @@ _EPSILON = float(np.finfo(float).eps)
 def _brier(probs: Array) -> Array:
     """Return the Brier score less its expectation.
 
-    It is 2 (‖g‖² − g_k). Every entry is right relative to its own size, or exactly 0: a row of
-    1 − 1e-30 counts, and a uniform one does not.
+    It is 2 (‖g‖² − g_k). Every entry is accurate relative to its own size, or exactly 0: a row of 1 −
+    1e-30 has an effect, and a uniform one has none.
     """
     rows, top = np.arange(len(probs)), probs.argmax(axis=1)
     highest, others = probs[rows, top], probs.copy()
     others[rows, top] = 0.0
     rest, squares = others.sum(axis=1), np.einsum("ik,ik->i", others, others)
     table = _difference((squares + highest**2)[:, None], probs)
-    # 1 − highest is lost in rounding where the others are small; their sum is not.
+    # Rounding of 1 − highest loses the others if they are small; their sum does not.
     table[rows, top] = _difference(squares, highest * rest)
     return np.asarray(2.0 * table)
 
 
 def _difference(one: Array, other: Array) -> Array:
-    """Subtract; what is left by rounding alone is 0."""
+    """Subtract; a difference due to rounding alone becomes 0."""
     difference = one - other
     return np.where(np.abs(difference) <= 4.0 * _EPSILON * np.maximum(one, other), 0.0, difference)
 
 
 class SumOfScores(Listed, takes_weights=True):
-    """A sum of scores of the rows, as their mean or as z."""
+    """A sum of scores of the rows, reported as their mean or as z."""
 
     def given(self, predictions: Rows) -> LinearSum:
         """Fix the predictions."""
@@ -56,7 +56,7 @@ class SumOfScores(Listed, takes_weights=True):
         probs, total = predictions.probs, predictions.whole.total if self.how == "mean" else 1.0
         if probs.shape[1] > 2:
             return LinearSum(predictions.weighted(_brier(probs)) / total, probs, self.how == "z")
-        slopes = predictions.weights  # of y − p; the score of two classes is half of that of many
+        slopes = predictions.weights  # in y − p; the score of two classes is half that of many
         if self.what != "residual":
             slopes = predictions.weighted(probs[:, 0] - probs[:, 1])
         return EventSum(slopes if total == 1.0 else slopes / total, probs, self.how == "z")
@@ -130,7 +130,7 @@ class ECD(Listed, row="ecd"):
     reported = ("clip",)
 
     def given(self, predictions: Rows) -> LinearSum | forms.MeanOfNumbers:
-        """Return a mean over the rows; of Gaussian predictions, ECD = ½ (NEES − d)."""
+        """Return a mean over the rows; for Gaussian predictions, ECD = ½ (NEES − d)."""
         law: Any = predictions.law
         if isinstance(law, Classes):
             table = predictions.weighted(law.surprises(self.clip))
@@ -238,13 +238,13 @@ class Spiegelhalter(SumOfScores, row="spiegelhalter"):
 
 # ------------------------------------------------------------------ cumulative
 
-#: Cells of scores where rows are too many to be sorted.
+#: Cells of scores, for more rows than can be sorted.
 _GRID = 1024
 
 
 class _InOrder(Listed, takes_weights=True):
     def fitted(self, predictions: Rows) -> Self:
-        """Of parts, look at C at quantiles of a sample of the scores only: all are too many to sort."""
+        """Choose quantiles of sampled scores at which to evaluate C, if rows are too many to sort."""
         scores = self.probability(predictions)
         if predictions.part_of is None:
             return self
@@ -408,7 +408,7 @@ class CalibrationInTheLarge(SumOfScores, row="citl"):
         variance = float(predictions.weights**2 @ over_columns(np.multiply, probs))
         if variance > CERTAIN or predictions.part_of is not None:
             return super().given(predictions)
-        # y − p; wrong labels are raised, by less together than sums differ: +∞ on ties.
+        # y − p; wrong labels are nudged upwards, by less in all than sums differ: +∞ on ties.
         apart = 1.0 if predictions.are_alike else 1e-9
         errors = np.array([-1.0, 1.0]) + apart / (len(probs) + 1.0)
         return _AllCertain(predictions.weighted(np.where(probs < 0.5, errors, 0.0)), probs)
@@ -460,7 +460,7 @@ class CoxRecalibration(Listed, row="cox"):
 
     @property
     def faster(self) -> Phrase:
-        """One fit instead of one per draw."""
+        """Advice to use one fit instead of one per draw."""
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
     def given(self, predictions: Rows) -> forms.WeightedRecalibration:
@@ -475,7 +475,7 @@ class CoxRecalibration(Listed, row="cox"):
 
 class _IsotonicGain(Listed, takes_weights=True):
     def given(self, predictions: Rows) -> LabelFunction:
-        """Fix the predictions, tied ones pooled."""
+        """Fix the predictions, with tied ones pooled."""
         pooled = DistinctScores.of(self.probability(predictions), predictions.weights)
         return LabelFunction(partial(_miscalibration, self.what, pooled), predictions.probs)
 
@@ -522,7 +522,7 @@ class LogMCB(_IsotonicGain, row="mcb_log"):
 
 
 def _miscalibration(score: str, pooled: DistinctScores, probs: Array, labels: Labels) -> float:
-    # Both are counted: a difference has rounding, which a logarithm of 0 would make much of.
+    # Count both: a difference would leave rounding errors, which a logarithm near 0 would magnify.
     positives, negatives = (pooled.counted(labels == y) for y in (1, 0))
     scores, sizes = pooled.scores, pooled.sizes
     recalibrated = rising(positives, sizes)

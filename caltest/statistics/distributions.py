@@ -1,7 +1,7 @@
-"""Statistics of predicted distributions of numbers: the PIT, scores and kernels; of vectors of these.
+"""Statistics of predicted distributions of numbers: the PIT, scores and kernels; also for vectors.
 
-Those of the PIT are functions of the same sums (:mod:`caltest.forms.predictive`): distances, the mean
-(too high or too low), the spread (too narrow or too wide), and the coverage of intervals.
+Statistics of the PIT are functions of the same sums (:mod:`caltest.forms.predictive`): distances, the
+mean (too high or too low), the spread (too narrow or too wide), and the coverage of intervals.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from caltest.statistics.table import SKCE
 # ------------------------------------------------------------------ the PIT
 
 _CENTRAL = (0.5, 0.8, 0.9, 0.95)
-_ROUNDED = 1e-9  # of levels
+_ROUNDED = 1e-9  # tolerance of levels
 
 
 def _mean_square(levels: Array, shares: Array) -> Array:
@@ -61,7 +61,7 @@ DISTANCES: dict[str, Callable[[Array, Array], Array]] = {
 
 
 class AtLevels(Listed, takes_weights=True):
-    """A statistic of the PIT, from mean scores at levels: a distance, or a mean with a sign."""
+    """A statistic of the PIT, from mean scores at levels: a distance, or a signed mean."""
 
     def given(self, predictions: Rows) -> PitForm:
         """Fix the predictions."""
@@ -223,7 +223,7 @@ class Spread(AtLevels, row="spread"):
 
 
 def pinball(outcomes: Array, levels: Array, quantiles: Iterable[Array]) -> Array:
-    """Return twice the mean pinball loss (…, n) of quantiles (K, n): with many of them, the CRPS."""
+    """Return twice the mean pinball loss (…, n) of quantiles (K, n); with many quantiles, the CRPS."""
     found = np.zeros(outcomes.shape)
     for level, at in zip(levels, quantiles, strict=True):
         over = outcomes - at
@@ -307,18 +307,18 @@ class DawidSebastiani(Listed, row="dawid_sebastiani"):
 
 @dataclass(frozen=True, eq=False)
 class BySpread(OneByOne):
-    """T = a mean, over bins of rows of similar variance, of how far errors are from those predicted."""
+    """T = mean difference, over bins of rows of similar variance, of observed and predicted error."""
 
     mean: Array  #: μ, (n,).
     weights: Array  #: (n,).
     cells: Places  #: The bin of every row, (n,).
     predicted: Array  #: Mean variance of the rows in every bin, (K,).
     shares: Array  #: Sum of weights in every bin, (K,).
-    relative: bool  #: Whether standard deviations are compared, as shares of those predicted.
+    relative: bool  #: Whether standard deviations are compared, relative to the predicted ones.
 
     @property
     def resolution(self) -> float:
-        """Rounding of the mean."""
+        """Rounding error of the mean."""
         return ROUNDING * float(self.predicted.max())
 
     def value(self, labels: Any, workers: Workers = ALONE) -> float:
@@ -395,7 +395,7 @@ class ENCE(_BySpread, row="ence"):
 
 
 def finite_moments(name: str, law: Any) -> tuple[Array, Array]:
-    """Return means and variances; raise unless these are finite, and variances above 0."""
+    """Return means and variances; raise unless they are finite, and variances above 0."""
     mean, variance = law.mean_and_variance()
     for row in np.flatnonzero(~(np.isfinite(mean) & np.isfinite(variance) & (variance > 0.0)))[:1]:
         raise InputError(
@@ -409,7 +409,7 @@ def finite_moments(name: str, law: Any) -> tuple[Array, Array]:
 # ------------------------------------------------------------------ kernels
 
 
-_ALL_PAIRS = 500  # rows up to which "auto" looks at all pairs
+_ALL_PAIRS = 500  # rows up to which "auto" uses all pairs
 _RANK = 128
 _positive = Number(0.0, np.inf, advice="give a positive number, in units of the outcome")
 
@@ -470,7 +470,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
     reported = ("bandwidth", "outcome_bandwidth", "approximation")
 
     def fitted(self, predictions: Rows) -> Self:
-        """Take the bandwidths from the predictions, and decide on the approximation."""
+        """Take the bandwidths from the predictions, and choose the approximation."""
         law = cast("Waved", predictions.law)
         if law.n_samples == 1:
             raise InputError(f"{self.name!r} compares rows, and there is 1; give 2 or more.")
@@ -479,7 +479,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         first, second = (some[each] for each in np.triu_indices(len(some), 1))
         apart = scipy.spatial.distance.pdist(points[some])
         wide = np.sqrt((mean[first] - mean[second]) ** 2 + variance[first] + variance[second])
-        width = float(np.median(wide) or wide.mean() or 1.0)  # many pools may hold one number only
+        width = float(np.median(wide) or wide.mean() or 1.0)  # pools may be mostly constant
         auto: Literal["nystrom"] | None = None if predictions.n_samples <= _ALL_PAIRS else "nystrom"
         return replace(
             self,
@@ -492,7 +492,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         """Fix the predictions."""
         found, law = self.fitted(predictions), cast("Waved", predictions.law)
         unit, points = cast("float", found.outcome_bandwidth), law.points()
-        # Points whose distance is W₂ in these units; of two entries they would be two classes.
+        # Points at distance W₂ in these units; the pad keeps two entries from passing as two classes.
         points = np.pad((points - points[0]) / unit, ((0, 0), (0, 1)))
         kernel = Exponential(cast("float", found.bandwidth) / unit, "euclidean")
         rank = law.n_samples if found.approximation is None else _RANK
@@ -504,7 +504,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
 # ------------------------------------------------------------------ vectors
 
 
-_HELD = 2**16  # numbers of pools looked at at a time
+_HELD = 2**16  # numbers of pools processed at a time
 
 
 class EnergyScore(Listed, row="energy"):

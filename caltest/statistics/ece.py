@@ -32,7 +32,7 @@ class _Binned(Listed):
     def fitted(self, predictions: Rows) -> Self:
         """Choose the default binning by the number of classes.
 
-        Of parts, one probability can be binned; bins of equal mass are those of a sample of the rows.
+        For rows in parts, one probability can be binned; bins of equal mass then come from a sample.
         """
         default = EqualWidth(15) if predictions.n_classes == 2 else Uniform(10)
         found = self if self.binning is not None else changed(self, binning=default)
@@ -44,7 +44,7 @@ class _Binned(Listed):
         return changed(found, _fit=binning.edges_of(predictions.probs[:, 1], predictions.weights)[1:-1])
 
     def _bins(self, predictions: Rows) -> tuple[Array, Cells, int, Array, float]:
-        """Return what all binned forms begin with."""
+        """Return the arguments that all binned forms start with."""
         probs, weights = predictions.probs, predictions.weights
         if self._fit is None:
             cells = cast("Binning", self.fitted(predictions).binning).cells(predictions)
@@ -245,7 +245,7 @@ class ClasswiseECE(Listed, row="classwise_ece"):
     reported = ("binning",)
 
     def fitted(self, predictions: Rows) -> Self:
-        """Find the bins of every class; of parts, in a sample of the rows."""
+        """Find the bins of every class; for rows in parts, from a sample."""
         columns, weights = predictions.probs.T, predictions.weights
         return changed(self, _fit=tuple(self.binning.edges_of(p, weights) for p in columns))
 
@@ -353,7 +353,7 @@ class SmoothECE(Listed, row="smooth_ece"):
 # ------------------------------------------------------------------ bins of many scales
 
 
-_HALVINGS = 19  # bins of the finest scale are no more than 2¹⁹
+_HALVINGS = 19  # the finest scale has at most 2¹⁹ bins
 
 
 @options()
@@ -434,7 +434,7 @@ class _LargestSigned(Listed, takes_weights=True):
 
     def _largest(self, predictions: Rows, intervals: Intervals) -> LargestError:
         scores, w = self.probability(predictions), predictions.weights
-        # The 1 under the sum is a row of average weight.
+        # The 1 under the sum acts as a row of average weight.
         return LargestError(scores, intervals, self.side, w / w.mean())
 
 

@@ -1,4 +1,4 @@
-"""Statistics of features: where predictions are wrong, when nobody has named the groups."""
+"""Statistics of features: find where predictions are wrong, without groups named in advance."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from caltest.forms.features import Cells, LearnerForm, RidgeForm, ScanForm, hat_
 from caltest.laws import Classes, Predictive
 from caltest.statistics.base import Listed
 
-_LEAST = 1e-6  # of a probability, for its log odds
+_LEAST = 1e-6  # clipping of a probability, for its log odds
 
 
 def columns_of(predictions: Rows) -> Array:
-    """Return what a learner is given of rows: what is predicted, and all columns, (n, D)."""
+    """Return the inputs of a learner, the predictions and all columns, (n, D)."""
     if predictions.n_classes is not None:
         p = predictions.probs[:, 1].clip(_LEAST, 1.0 - _LEAST)
         return standardised(_features(predictions), np.log(p) - np.log1p(-p))
@@ -47,7 +47,7 @@ class OfFeatures(Listed, takes_weights=True):
         return LinearSum(table, predictions.probs)
 
 
-#: Which sign of a root counts, by the side.
+#: Signs of roots that are used, by side.
 SIDES = {"both": 0, "over": -1, "under": 1}
 
 
@@ -176,6 +176,6 @@ class Learned(OfFeatures, takes_weights=True):
 
     @property
     def faster(self) -> Phrase:
-        """Return what takes less time, as a clause."""
+        """Return advice on how to take less time, as a clause."""
         facts = {"draws": Argument("n_resamples"), "jobs": Argument("n_jobs", -1)}
         return Phrase("fewer draws ({draws}), all cores ({jobs}) or a faster model take less", facts)

@@ -1,4 +1,4 @@
-"""The omnibus: several statistics, each on the scale of its tail under H0, made into one."""
+"""The omnibus: combines several statistics, each on the scale of its tail under H0."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from caltest.statistics.times import Events, EventSlope, ranks
 
 # ------------------------------------------------------------------ components of numbers
 
-_MOST_PAIRED = 10  # entries of which every two are looked at
+_MOST_PAIRED = 10  # most entries for which all pairs are tested
 _Forms: TypeAlias = dict[str, tuple[Any, Alternative]]
 
 
@@ -81,12 +81,12 @@ def _of_vectors(rows: Rows) -> Iterator[Component]:
 
 # ------------------------------------------------------------------ components of classes
 
-_SAMPLE = 1024  # rows that the moments of kernels of low rank come from
+_SAMPLE = 1024  # rows used for the moments of low-rank kernels
 
 
 @dataclass(frozen=True)
 class _Part:
-    """A statistic through a lens, and its moments under H0 if they are known beforehand."""
+    """A statistic through a lens, and its moments under H0 if known in advance."""
 
     name: str
     statistic: Statistic
@@ -96,7 +96,7 @@ class _Part:
     known: Moments | None = None
 
     def at(self, rows: Rows) -> Component:
-        """Return the component of all rows, or of some."""
+        """Return the component for all rows, or for some."""
         view = None if self.lens is None else self.lens.show(rows)
         form = self.statistic.given(rows if view is None else view.rows)
         law: Any = self.known
@@ -106,28 +106,28 @@ class _Part:
 
 
 def _law_of_sample(form: FeatureSquares, workers: Workers) -> Moments:
-    """Return the moments of a mean over pairs from some of the rows, whatever the order of all."""
+    """Return the moments of a mean over pairs, from a sample of rows; row order has no effect."""
     n = len(form.probs)
     rows = np.sort(fixed_order(form.probs)[generator(0).permutation(n)[:_SAMPLE]])
     return _as_of_pairs(form, rows, n, workers)
 
 
 def _as_of_pairs(form: FeatureSquares, rows: Any, whole: int, workers: Workers) -> Moments:
-    """Return the moments that a mean over pairs of some rows gives a mean over those of all.
+    """Return moments of a mean over pairs of all rows, from those over pairs of some rows.
 
-    The variance falls as the number of pairs grows; the skewness, which depends on how the weights' few
-    largest eigenvalues compare, hardly changes.
+    The variance falls as the number of pairs grows. The skewness depends on the ratios of the few
+    largest eigenvalues of the weights, and hardly changes.
     """
     probs, features = form.probs[rows], form.features[rows]
     k = len(probs)
     some = replace(form, probs=probs, features=features, scale=1.0 / (k * (k - 1)), whole=None)
     found = some.moments(workers)
-    scaling = form.scale / (1.0 / (whole * (whole - 1.0)))  # 1, but for rows that count differently
+    scaling = form.scale / (1.0 / (whole * (whole - 1.0)))  # 1 unless weights differ
     return replace(found, variance=scaling**2 * k * (k - 1) / (whole * (whole - 1)) * found.variance)
 
 
 def _as_of_all(form: Any, whole: int) -> Moments:
-    """Return the moments that the form of some rows, in units of ``whole``, gives that of all."""
+    """Return moments of the form of all rows, from the form of some rows in units of ``whole``."""
     if isinstance(form, FeatureSquares):
         return _as_of_pairs(form, slice(0, _SAMPLE), whole, ALONE)
     found: Moments = form.moments()
@@ -241,9 +241,9 @@ class Omnibus(Listed, row="omnibus"):
         kernel_matrices.check_approximation(self.kernel, self.approximation)
 
     def fitted(self, predictions: Rows) -> Self:
-        """Fit the kernel's bandwidth to the predictions, and decide on the approximation.
+        """Fit the kernel's bandwidth to the predictions, and choose the approximation.
 
-        Of parts, every one of its own is fitted, and what its values are standardised by.
+        For rows in parts, each component statistic is fitted too, with the moments that standardise it.
         """
         if not isinstance(predictions.law, Classes):
             self.check_default(predictions.law)
@@ -280,10 +280,10 @@ class Omnibus(Listed, row="omnibus"):
         return Combined(tuple(replace(part, form=form) for part, form in pairs))
 
     def _of_pairs(self, kernel: Exponential, rows: Rows) -> Iterator[UnbiasedSKCE]:
-        """Yield a statistic for every bandwidth; of low rank, all by the features of the narrowest.
+        """Yield a statistic for every bandwidth; at low rank, all share the narrowest one's features.
 
-        Sums of these are added up once. What they cost besides is a product of the features with
-        themselves for every class and draw: worth it where rows are more than features and classes.
+        Their sums are then computed once. The extra cost is a product of the features with themselves
+        for every class and draw, which pays off if rows outnumber features times classes.
         """
         narrow, n = min(self.multiples), (rows.part_of or rows.whole).rows
         width = float(kernel.bandwidth)
@@ -298,7 +298,7 @@ class Omnibus(Listed, row="omnibus"):
             yield first if multiple == narrow else other(kernel=kernels[multiple])
 
     def _made(self, rows: Rows) -> tuple[_Part, ...]:
-        """Return the parts; where ``rows`` are a sample of more, they are fitted to these."""
+        """Return the component statistics; if ``rows`` are a sample of more, fitted to this sample."""
         some = kernel_matrices.fitting_rows(rows)
         kernel = fitted(self.kernel, some.probs, some.weights)
         lens = None if rows.n_classes == 2 else TopLabel()
@@ -306,7 +306,7 @@ class Omnibus(Listed, row="omnibus"):
             _Part("skce_uq" if multiple == 1.0 else f"skce_uq, {multiple:g} × bandwidth", statistic)
             for multiple, statistic in zip(self.multiples, self._of_pairs(kernel, rows), strict=True)
         ]
-        # Where the expected surprises cancel those of all labels, rounding is left.
+        # If expected and observed surprises cancel, rounding is left.
         parts.append(_Part("ecd", ECD(), "two-sided", ROUNDING))
         parts.append(_Part("kuiper" if lens is None else f"kuiper, {lens.label}", Kuiper(), lens=lens))
         if rows.part_of is None:

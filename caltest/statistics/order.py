@@ -1,9 +1,9 @@
 """Statistics of the order of rows: do errors follow errors?
 
-H0 is that every forecast is the law of the outcome given all earlier outcomes and forecasts, which
-is more than calibration. Then the PITs of laws without atoms are independent and uniform, and hits of
-one chance are independent, whatever the forecasts depend on: drawing outcomes is exact. Events whose
-chances vary may have them from earlier outcomes, so that they must not be drawn with chances fixed.
+H0 is that every forecast is the law of the outcome given all earlier outcomes and forecasts, which is
+more than calibration. Then the PITs of laws without atoms are independent and uniform, and hits of
+equal probability are independent, whatever the forecasts depend on: drawing outcomes is exact. If
+probabilities of events vary, they may depend on earlier outcomes, so drawing with fixed ones is wrong.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from caltest.forms.base import HasNormalLimit, Labels
 from caltest.sampling import generator
 from caltest.statistics.base import Listed
 
-_ATOM = 1e-6  # less probability at one place counts as none
-_ALIKE = 1e-9  # chances that differ by rounding
-AS_MANY = "No more hits follow hits than so many must"  #: Said where their number alone is found.
+_ATOM = 1e-6  # smaller probabilities of one place are ignored
+_ALIKE = 1e-9  # tolerance for equal probabilities
+AS_MANY = "No more hits follow hits than so many must"  #: If their number alone explains it.
 
 
 @dataclass(frozen=True, eq=False)
 class InOrder(Form):
-    """A form that looks at rows in an order of their own."""
+    """A form of rows in an order of their own."""
 
     rows: Places  #: In order, (n,).
 
 
 @dataclass(frozen=True, eq=False)
 class HitPairs(InOrder):
-    """T = Σ over pairs of hits: neighbours count 1, or all near^gap."""
+    """T = Σ over pairs of hits: neighbours have weight 1, or all pairs near^gap."""
 
     hit: int  #: The class that is a hit.
     chance: float
@@ -52,7 +52,7 @@ class HitPairs(InOrder):
         return np.asarray((hits * before).sum(axis=1))
 
     def in_words(self, labels: Labels, found: bool) -> str:
-        """Say how many hits follow each other, and whether more than in random order."""
+        """Describe how many hits follow each other, and whether these are more than in random order."""
         n, count, value = len(labels), int((labels == self.hit).sum()), self.value(labels)
         share = count * max(count - 1, 0) / max(n * (n - 1), 1)  # of all pairs
         so, rng, least = "Hits are not shown to follow hits", generator(0), value * (1.0 - _ALIKE)
@@ -68,12 +68,12 @@ class HitPairs(InOrder):
 
 @dataclass(frozen=True, eq=False)
 class EventsAfter(InOrder, HasNormalLimit):
-    """Normal score of Σ y_{t−1} y_t, for chances that may depend on earlier outcomes."""
+    """Normal score of Σ y_{t−1} y_t, for probabilities that may depend on earlier outcomes."""
 
-    chances: Array  #: p, in order, (n,).
+    chances: Array  #: Probabilities p, in order, (n,).
 
     def of_labels(self, labels: Labels, workers: Workers = ALONE) -> NoReturn:
-        """Refuse: outcomes drawn with fixed chances are none that depend on each other."""
+        """Raise: outcomes drawn with fixed probabilities would not depend on each other."""
         text = "chances that vary may depend on earlier outcomes, so that none are drawn; give {null}."
         raise InputError(text, null=Argument("null", "normal"))
 
@@ -84,17 +84,17 @@ class EventsAfter(InOrder, HasNormalLimit):
     def value(self, labels: Labels, workers: Workers = ALONE) -> float:
         """Return the value for one label vector."""
         came, p = self._counts(labels)
-        tail = 1.0 - float(np.prod(1.0 - p)) if came else 1.0  # of one at least
-        if came > 1:  # from one more than the mean on, alike chances have the heaviest tail (Hoeffding)
+        tail = 1.0 - float(np.prod(1.0 - p)) if came else 1.0  # probability of at least one
+        if came > 1:  # beyond the mean plus one, equal chances have the heaviest tail (Hoeffding)
             tail = float(betainc(came, len(p) - came + 1, p.mean()))
-        return float(np.clip(-ndtri(tail), -9.0, 37.0))  # where tails are 1, and 1e-300
+        return float(np.clip(-ndtri(tail), -9.0, 37.0))  # the scores of tails 1 and 1e-300
 
     def cumulant_generator(self, t: float) -> tuple[float, float, float]:
-        """Return those of a standard normal variable."""
+        """Return the cumulant generating function, with derivatives, of a standard normal variable."""
         return 0.5 * t**2, t, 1.0
 
     def in_words(self, labels: Labels, found: bool) -> str:
-        """Say how many events followed one, and how many were predicted."""
+        """Describe how many events followed an event, and how many were predicted."""
         came, p = self._counts(labels)
         followed = f"After {counted(len(p), 'event')} another came {counted(came, 'time')}"
         return f"{followed}, where {figures(float(p.sum()), 3)} were predicted."
@@ -122,7 +122,7 @@ class PitLags(InOrder):
         return np.asarray(np.abs(self._scores(labels)).max(axis=1))
 
     def in_words(self, labels: Labels, found: bool) -> str:
-        """Say which PITs are most correlated."""
+        """Describe which PITs are most correlated."""
         z = self._scores(labels[None])[0]
         lag = int(np.abs(z).argmax()) + 1
         what = f"PITs of rows {lag} apart" if lag < len(z) else "|PIT − ½| of rows up to 5 apart"
@@ -134,7 +134,7 @@ class OfOrder(Listed):
 
     @staticmethod
     def in_time(predictions: Rows) -> Places:
-        """Return the rows in order, (n,); raise without one, or where two share a place."""
+        """Return the rows in order, (n,); raise if there is no order, or if two rows share a place."""
         if (order := predictions.order) is None:
             text = "this statistic looks at the order of rows; give {test} an {order}."
             raise InputError(text, test=Argument("caltest.test"), order=Argument("order"))
@@ -147,12 +147,12 @@ class OfOrder(Listed):
 
 
 class OfHits(OfOrder):
-    """A statistic of hits, the rarer of two classes where these have one chance, else class 1."""
+    """A statistic of hits: the rarer of two classes if all have the same probability, else class 1."""
 
-    near = 0.0  #: What a pair keeps of its weight with each row between.
+    near = 0.0  #: Factor by which a pair's weight falls with each row in between.
 
     def given(self, predictions: Rows) -> HitPairs | EventsAfter:
-        """Fix the chances, and the order."""
+        """Fix the probabilities and the order."""
         p, rows = self.probability(predictions), self.in_time(predictions)
         if np.ptp(p) <= _ALIKE:
             hit = int(p.mean() <= 0.5)

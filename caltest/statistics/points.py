@@ -1,11 +1,11 @@
-"""Statistics of point forecasts, of errors V(x, y) that are 0 on average; and bets against that.
+"""Statistics of point forecasts, from errors V(x, y) with mean 0 under H0; and bets against H0.
 
-A law of outcomes is not stated, so none can be drawn. What is left are two things. *Signs*: the errors
-of every row, or cluster, are given random signs, right as rows become many, and exact where they are
-symmetric. *Bets*: where V cannot be below a, Π (1 + λ (V_i − m)) has a mean of 1 at most for every
-λ ≤ 1 / (m − a), if the mean of the V_i is m, whatever the rows are like one by one: an arithmetic mean
-is no smaller than a geometric one. The mean over a fixed grid of λ is read once, at the end; that it is
-above 1/α has a probability of α at most (Markov), in samples of any size.
+No law of outcomes is stated, so none can be drawn. Two methods remain. *Signs*: the errors of every
+row, or cluster, get random signs; this is right for many rows, and exact if errors are symmetric.
+*Bets*: if V cannot be below a, Π (1 + λ (V_i − m)) has mean 1 at most for every λ ≤ 1 / (m − a), where
+m is the mean of the V_i, even if rows differ: an arithmetic mean is no smaller than a geometric one.
+The mean over a fixed grid of λ is evaluated once, at the end; it exceeds 1/α with probability α at most
+(Markov), in samples of any size.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -30,20 +30,21 @@ from caltest.forms.signs import HasSigns, Signed, signed_sums
 from caltest.laws import Point
 from caltest.statistics.base import Listed
 
-_STEPS = 200  # of the forecast, at which errors are added up
-_BETS = 20  # of these, at which bets are made
-_NO_ROOM = 1e-300  # that something else occurs is evidence without end
-_USUAL = 3.0  # standard errors of a mean, about, that the smallest λ of full weight is for
+_STEPS = 200  # steps along the forecasts at which errors are summed
+_BETS = 20  # steps, of these, at which bets are made
+_NO_ROOM = 1e-300  # smallest room to lose; with none, any other outcome is infinite evidence
+_USUAL = 3.0  # standard errors of a mean that the smallest λ of full weight is best for
 
 # ------------------------------------------------------------------ bets
 
 
 @lru_cache(maxsize=64)
 def bets_of(count: float) -> tuple[Array, Array]:
-    """Return a grid of λ as shares of the largest, and their weights.
+    """Return a grid of λ, relative to the largest, and their weights.
 
-    A share of 3/√n is best where as much can be lost as won. Of rare events, and amounts of which few
-    are large, more can be won: down to where two in n rows carry all, at falling weights.
+    A share of 3/√n is best if gains can be as large as losses. For rare events, and amounts of which
+    few are large, gains can be larger: the grid goes on to where two in n rows carry everything, with
+    falling weights.
     """
     steps = np.arange(max(np.ceil(np.log2(count / 2.0)), 0.0) + 1.0)
     beyond = (steps - max(np.log2(count**0.5 / _USUAL), 0.0)).clip(min=0.0)
@@ -52,31 +53,31 @@ def bets_of(count: float) -> tuple[Array, Array]:
 
 
 def mixed(logs: Array, weights: Any = None) -> float:
-    """Return the logarithm of a mean, weighted or not, of what has these logarithms."""
+    """Return the logarithm of a mean, weighted or not, of numbers given by their logarithms."""
     if not np.isfinite(most := float(logs.max())):
         return most
     each = np.exp(logs - most)
     return most + float(np.log(each.mean() if weights is None else weights @ each))
 
 
-_TERMS = np.arange(1.0, 23.0)  # of the series of log(1 + x)
-_NEAR = 0.125  # up to which |x| no more of them count, of any number of rows
+_TERMS = np.arange(1.0, 23.0)  # terms of the series of log(1 + x)
+_NEAR = 0.125  # bound of |x| up to which these terms are enough, for any number of rows
 _STAYING = 2**15  # errors that stay in the cache while their powers are added up
-_NOTHING = 45.0  # the logarithm of how often what adds nothing is in the rest
+_NOTHING = 45.0  # logarithm of the ratio to the rest at which a term is negligible
 
 
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """Bets on what is independent: sums (G,), and what they count, (G,)."""
+    """Bets on independent clusters: sums (G,), and their weights, (G,)."""
 
     sums: Array
     counts: Array
 
     @cached_property
     def _series(self) -> tuple[float, float, Array]:
-        """Return the mean, how far sums are from it, and Σ ((s − s̄) / far)^k / k times 1, −1, 1, ….
+        """Return the mean, the largest distance from it, and Σ ((s − s̄) / far)^k / k times 1, −1, ….
 
-        It is infinitely far where they count differently, so that the series is of no use.
+        The distance is infinite if weights differ, as the series is then of no use.
         """
         middle, added = float(self.sums.mean()), np.zeros(len(_TERMS))
         far = max(float(self.sums.max()) - middle, middle - float(self.sums.min()))
@@ -93,8 +94,8 @@ class Bets:
     def log_wealth(self, room: float, mean: float = 0.0, sign: int = 1, times: float = 1.0) -> float:
         """Return the logarithm of the mean over λ of Π (1 + λ g), g = ±s − c m, each above −room.
 
-        Or what it would be if each were there so many times. Π is concave in λ as a logarithm, which
-        says from which λ on it is too small to count; where all λ g are small, it is the series.
+        ``times`` repeats every cluster so many times. log Π is concave in λ, which shows from which λ
+        on it is negligible; if all λ g are small, the series is used.
         """
         if not room > 0.0:  # nothing can be lost
             return np.inf if (sign * self.sums > self.counts * mean).any() else 0.0
@@ -109,7 +110,7 @@ class Bets:
             first = int(np.count_nonzero(~(np.abs(tilts) <= _NEAR)))
             powers = (np.ones((len(added), 1)) * tilts[first:]).cumprod(axis=0)
             logs[first:] = len(self.sums) * np.log1p(-lost[first:]) + added @ powers
-            if first == len(shares) > 2:  # the largest may be all that count
+            if first == len(shares) > 2:  # the largest may dominate
                 one, two = logs[:2] = [self._at(share, room, mean, sign) for share in shares[:2]]
                 first = 0 if one > two and two - 0.5 * (one - two) < one - nothing else first
             for k in range(first - 1, -1, -1):
@@ -125,9 +126,9 @@ class Bets:
         return float(np.log1p(gains.clip(min=-1.0)).sum())
 
     def least_mean(self, least: float, level: float, sign: int = 1, times: float = 1.0) -> float:
-        """Return a lower limit of ±Σ E sums / Σ counts, missed with a probability of ``level`` at most.
+        """Return a lower limit of ±Σ E sums / Σ counts, wrong with probability ``level`` at most.
 
-        Each of the sums is at least ``least`` times its count.
+        Each of the sums is at least ``least`` times its weight.
         """
         estimate, most = sign * float(self.sums.sum() / self.counts.sum()), float(self.counts.max())
         scale = max(estimate - least, 0.0)
@@ -167,7 +168,7 @@ class ErrorForm(HasSigns):
 
     @cached_property
     def direction(self) -> Array:
-        """What an error counts: by how far the forecast is from their mean, for the slope; else 1."""
+        """Factor of an error: for the slope, the distance of the forecast from their mean; else 1."""
         if self.kind != "slope":
             return np.ones(len(self.weights))
         return self._apart / (np.abs(self._apart).max() or 1.0)
@@ -178,7 +179,7 @@ class ErrorForm(HasSigns):
 
     @cached_property
     def steps(self) -> Places:
-        """The part of the forecasts that a row is in, (n,), from the lowest on; ties are together."""
+        """Step of the forecasts that a row is in, (n,), from the lowest on; ties stay together."""
         ranks = np.searchsorted(np.sort(self.law.values), self.law.values, "right")
         return np.unique(-(-ranks * _STEPS // len(ranks)), return_inverse=True)[1]
 
@@ -207,9 +208,9 @@ class ErrorForm(HasSigns):
         return signed_sums(sums, self._finished, self.kind == "path", self.resolution)
 
     def wealths(self, outcomes: Array, clusters: Clusters) -> tuple[float, float]:
-        """Return logarithms of bets that forecasts are too high, and too low; −∞ without the end.
+        """Return log wealth of bets that forecasts are too high, and too low; −∞ if an end is unknown.
 
-        Of a path bets are against both sides at once, and the second is −∞.
+        For a path, bets are against both sides at once, and the second is −∞.
         """
         directions = [self.direction]
         if self.kind == "path":
@@ -238,7 +239,7 @@ def _dense(sums: Any) -> Array:
 
 
 def evidence_of(form: Any, outcomes: Array, clusters: Clusters) -> float:
-    """Return the evidence against both sides, as a logarithm; of a scan the mean of that of slices."""
+    """Return the evidence against both sides, as a logarithm; for a scan, the mean over slices."""
     if isinstance(form, ErrorForm):
         over, under = form.wealths(outcomes, clusters)
         return over if form.kind == "path" else float(np.logaddexp(over, under) - np.log(2.0))
@@ -246,12 +247,12 @@ def evidence_of(form: Any, outcomes: Array, clusters: Clusters) -> float:
 
 
 def slice_wealths(form: Any, outcomes: Array) -> Array:
-    """Return the evidence of bets on every slice of independent rows, (K,), of the sides that count."""
+    """Return the evidence of bets on every slice of independent rows, (K,), for the tested sides."""
     (least, most), w = form.law.ends, form.weights
     errors, logs = w * form.law.errors(outcomes), list[Array]()
     shares, weights = bets_of(len(w))
     for sign, room in ((1, -(w * least).min()), (-1, (w * most).max())):
-        if form.side in (0, -sign):  # errors above 0 are outcomes that are too rare
+        if form.side in (0, -sign):  # errors above 0 mean that outcomes are too rare
             bets = np.log1p(0.5 * shares[:, None] * sign * errors / max(room, _NO_ROOM))
             logs.append(logsumexp(form.cells.sums(bets), axis=0, b=weights[:, None]))
     return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
@@ -330,7 +331,7 @@ class PointKernel(Listed, row="point_kernel"):
     def given(self, predictions: Rows) -> RidgeForm:
         """Fix the forecasts and the learner."""
         law: Any = predictions.law
-        ordered = np.sort(law.values)  # ranks of equal forecasts are their mean
+        ordered = np.sort(law.values)  # tied forecasts have their mean rank
         ranks = sum(np.searchsorted(ordered, law.values, side) for side in ("left", "right")) / 2.0
         columns = ((ranks - ranks.mean()) / (ranks.std() or 1.0))[:, None]
         usual = Listed.of_name["point_bias"]().given(predictions)

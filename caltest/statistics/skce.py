@@ -1,4 +1,4 @@
-"""Squared kernel calibration errors: of all pairs of rows, of some, of low rank, at a few locations."""
+"""Squared kernel calibration errors: from all pairs of rows, some pairs, low rank, a few locations."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _SKCE(Listed):
         return tuple(Term(scaled(KernelWeights(part, probs), by), A) for part, A in self.kernel.terms)
 
     def _tail_bound(self, predictions: Rows, inequality: Inequality) -> TailBound | None:
-        """Return the distribution-free bound, of rows of equal weight."""
+        """Return the distribution-free bound, for rows of equal weight."""
         if not predictions.are_alike:
             return None
         constant = partial(_bound_constant, self.kernel, predictions.n_classes)
@@ -62,7 +62,7 @@ def _bound_constant(kernel: Kernel | MatrixKernel, m: int, p: float, q: float) -
 
 @options()
 class _AllPairs(_SKCE, takes_weights=True):
-    """What the estimators that look at all pairs share: their kernel may be taken of low rank."""
+    """Code shared by estimators over all pairs of rows, whose kernel may be of low rank."""
 
     approximation: Approximation | None = None
     rank: int = kernel_matrices.RANK
@@ -74,13 +74,13 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     @property
     def of_parts(self) -> bool:  # type: ignore[override]
-        """Whether the kernel is of low rank; else all pairs of rows are looked at."""
+        """Whether the kernel is of low rank; otherwise all pairs of rows are needed."""
         return self.approximation is not None
 
     def fitted(self, predictions: Rows) -> Self:
-        """Fit the kernel's bandwidth, and features where the kernel is taken of low rank.
+        """Fit the kernel's bandwidth, and features if the kernel is of low rank.
 
-        Of parts, all is fitted to a sample of the rows.
+        For rows in parts, everything is fitted to a sample of the rows.
         """
         if self._fit is not None and self._fit.predictions is predictions:
             return self
@@ -92,11 +92,11 @@ class _AllPairs(_SKCE, takes_weights=True):
         return changed(found, approximation=method, _fit=fit)
 
     def wider(self, kernel: Kernel) -> Self:
-        """Return the same of another kernel, by linear functions of the features that are fitted."""
+        """Return the statistic with another kernel, by linear functions of the fitted features."""
         return changed(self, kernel=kernel, _fit=self._fit.of_kernel(kernel, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form, with its diagonal or without."""
+        """Fix the predictions: a quadratic form, with or without its diagonal."""
         own, whole, probs = self.how == "mean", predictions.whole, predictions.probs
         scale = whole.total**-2.0 if own else 1.0 / whole.pairs
         found, fit = self, None if self.approximation is None else self._fit
@@ -113,7 +113,7 @@ class _AllPairs(_SKCE, takes_weights=True):
 
     @property
     def faster(self) -> Phrase:
-        """A kernel of low rank, or of lower rank."""
+        """Advice to use a kernel of low rank, or of lower rank."""
         if self.approximation is None:
             text = "with {option} its time grows as the rows, and p is as exact"
             return Phrase(text, {"option": Argument("approximation", "nystrom")})
@@ -255,12 +255,12 @@ class LinearSKCE(_SKCE, row="skce_ul"):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The kernel, its bandwidth and how rows are paired."""
+        """The kernel, its bandwidth and the pairing."""
         return super().parameters | ({"pairing_seed": self.seed} if self.pairing == "random" else {})
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The bandwidth's notes, and what pairs of consecutive rows take for granted."""
+        """The bandwidth's notes, and the assumption behind pairs of consecutive rows."""
         if self.pairing == "random":
             return super().notes
         why = "the p-value holds only if the order of the rows carries no information about the labels"
@@ -285,9 +285,9 @@ class LinearSKCE(_SKCE, row="skce_ul"):
     def _pairs(self, probs: Array) -> Places:
         """Return the two rows of every pair, (2, ⌊n/2⌋).
 
-        At random they depend on the numbers in the rows alone, not on where rows and classes stand.
-        Rows of the same numbers come in an order drawn for the test. In the order in which they came, a
-        fixed permutation would make a function of their number of events out of rows sorted by label.
+        Random pairs depend on the numbers in the rows only, not on the order of rows and classes. Rows
+        with equal numbers are ordered at random for the test. If rows sorted by label kept their order,
+        a fixed permutation would make the pairing of labels a function of the number of events.
         """
         n = len(probs)
         order = np.arange(n)
@@ -331,7 +331,7 @@ class MMCE(_SKCE, row="mmce"):
         """Fix the predictions: a quadratic form with its diagonal."""
         self.probability(predictions)
         whole = self.fitted(predictions)
-        terms = whole._terms(predictions)  # not the half of it: of two classes one pass does
+        terms = whole._terms(predictions)  # not half the kernel: for two classes this is one pass
         bound = changed(whole, kernel=0.5 * whole.kernel)._tail_bound(predictions, "mcdiarmid")
         return Pairwise(predictions.probs, terms, 0.5 * predictions.whole.total**-2.0, True, bound)
 
@@ -339,7 +339,7 @@ class MMCE(_SKCE, row="mmce"):
 # ------------------------------------------------------------------ a few locations
 
 
-_OFF_SIMPLEX = 1e-6  # of the sum of a location's probabilities
+_OFF_SIMPLEX = 1e-6  # tolerance for the sum of a location's probabilities
 
 
 @options(kernel=real_kernel, seed=Whole(0))
@@ -424,7 +424,7 @@ class UCME(Listed, row="ucme"):
                 found = f"the locations are points of {points.shape[1]} classes, and there are {m}"
                 raise InputError(f"{found}; give a probability for each, in the order of the columns.")
             return changed(self, kernel=kernel, _fit=points)
-        # An order in which neither rows nor, but for ties, classes count by where they stand.
+        # An order that depends on neither the order of rows nor, except for ties, of classes.
         order = fixed_order(probs)
         order = order[fixed_order(np.sort(probs[order], axis=1))]
         count = min(self.locations, len(probs))
@@ -432,7 +432,7 @@ class UCME(Listed, row="ucme"):
         return changed(self, kernel=kernel, _fit=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares:
-        """Fix the predictions: sums of features, a feature a location."""
+        """Fix the predictions: sums of features, one feature per location."""
         found = self.fitted(predictions) if self._fit is None else self
         features = predictions.weighted(found.kernel(predictions.probs, found._fit))
         whole = predictions.whole.total
@@ -440,7 +440,7 @@ class UCME(Listed, row="ucme"):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The kernel, its bandwidth, and how many locations."""
+        """The kernel, its bandwidth, and the number of locations."""
         given: Any = self.locations if self._fit is None else self._fit
         count = given if isinstance(given, int) else len(given)
         return {**super().parameters, "locations": count, "location_seed": self.seed}

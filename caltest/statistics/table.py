@@ -1,6 +1,6 @@
-"""The table of statistics: *where* errors are sought, *what* is scored, *how* scores become a number.
+"""The table of statistics: *where* errors are sought, *what* is scored, *how* scores are combined.
 
-A class takes its row by name, ``class Brier(Listed, row="brier")``. The help of the command line, the
+A class names its row, ``class Brier(Listed, row="brier")``. The help of the command line, the
 tables of the site and error messages are printed from these columns.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 from caltest.laws import Classes, GaussianPredictions, Point, Pool, Pools, Predictive, Survival
 from caltest.pvalues import Alternative
 
-#: Alternatives of a statistic with a sign: both sides count unless one is asked for.
+#: Alternatives of a statistic with a sign: two-sided unless one side is asked for.
 SIGNED: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
-# What a statistic answers.
+# The question that a statistic answers.
 ANY = "Is anything wrong?"
 MEAN = "Too high or too low on average?"
 CONFIDENCE = "Over- or underconfident, too narrow or too wide?"
@@ -31,12 +31,12 @@ ORDER = "Do errors follow errors, in the order of time?"
 def row(
     name: str, question: str, where: str, what: str, how: str, source: str, measures: str, **more: Any
 ) -> dict[str, Any]:
-    """Return the columns of a statistic; ``more`` is what differs from the defaults of `Statistic`."""
+    """Return the columns of a statistic; ``more`` overrides defaults of `Statistic`."""
     columns = {"name": name, "question": question, "where": where, "what": what, "how": how}
     return columns | {"source": source, "measures": measures} | more
 
 
-#: One probability: with more than two classes, that of the top class unless the user names a lens.
+#: One probability: with more than two classes, the top class's unless the user names a lens.
 event = partial(row, default_lens="top_label")
 number = partial(row, laws=(Predictive,))
 pit = partial(number, of_quantiles=True)
@@ -49,7 +49,7 @@ SKCE = "squared kernel calibration error"
 
 # fmt: off
 TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
-    # of classes
+    # for classes
     row("omnibus", ANY, "several", "several", "strongest evidence", "Westfall and Young 1993", EVIDENCE,
         laws=(Classes, Predictive), of_quantiles=True, of_parts=True),
     row("skce_uq", ANY, "pairs", "residuals", "mean over i ≠ j", "Widmann et al. 2019", SKCE,
@@ -115,12 +115,12 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         alternatives=SIGNED, monotone=True, of_parts=True),
     event("cox", ALONG, "everywhere", "log score", "χ² of a logistic fit", "Cox 1958",
         "chi-square of recalibration, intercept 0 and slope 1"),
-    # of features
+    # for features
     feature("feature_scan", WHERE, "slices by features", "residual", "largest root",
         "Westfall and Young 1993", "largest root of the likelihood ratio of any slice by features"),
     feature("feature_ridge", WHERE, "kernel of features", "residual", "kernel ridge regression",
         "Berrett and Wang 2022", "how well features and the prediction foretell residuals"),
-    # of numbers
+    # for numbers
     pit("pit_ks", NUMBERS, "levels", "PIT", "largest", "Rosenblatt 1952",
         "largest distance of the PIT from uniform"),
     pit("pit_kuiper", NUMBERS, "levels", "PIT", "range", "Kuiper 1960",
@@ -153,7 +153,7 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         "expected normalised calibration error"),
     vector("energy", NUMBERS, "everywhere", "energy score", "mean", "Gneiting and Raftery 2007",
         "energy score less its expectation, above 0 worse than predicted"),
-    # of times
+    # for times
     number("d_calibration", TIMES, "levels", "PIT", "χ² of tenths", "Haider et al. 2020",
         "chi-square of tenths of the PIT, per row"),
     time("events", TIMES, "everywhere", "events less expected", "mean", "Crowson et al. 2016",
@@ -170,7 +170,7 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         "median distance of predicted from observed risk at a time"),
     time("e90", TIMES, "nearest risks", "Kaplan–Meier less risk", "90% quantile", "Austin et al. 2020",
         "90% quantile of the distance of predicted from observed risk at a time"),
-    # of points
+    # for points
     point("point_bias", POINTS, "everywhere", "error", "mean", "",
         "mean error, forecast less outcome, above 0 where forecasts are too high", alternatives=SIGNED),
     point("point_cumulative", POINTS, "order", "error", "maximum", "Denuit et al. 2021",
@@ -180,7 +180,7 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
         alternatives=SIGNED),
     point("point_kernel", POINTS, "kernel of the forecast", "error", "kernel ridge regression",
         "Berrett and Wang 2022", "how well the forecast foretells errors"),
-    # of the order of rows
+    # for the order of rows
     event("runs", ORDER, "neighbours in time", "hit", "number of pairs", "Christoffersen 1998",
         "hits that follow a hit"),
     event("decay", ORDER, "all pairs", "hit", "sum of .9^gap", "",

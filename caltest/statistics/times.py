@@ -1,7 +1,7 @@
-"""Statistics of times until an event: events less those expected, D-calibration, risk at a horizon.
+"""Statistics of times until an event: observed less expected events, D-calibration, risk at a horizon.
 
-If follow-up is not known, events and risk at a horizon look at times as they were seen, censored or
-not; statistics of the PIT look at completed times, see :mod:`caltest.laws.survival`.
+If follow-up is unknown, events and risk at a horizon use times as observed, censored or not; statistics
+of the PIT use imputed times, see :mod:`caltest.laws.survival`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _horizon = Number(0.0, np.inf, advice="give a time, in the units of the outcomes
 
 @dataclass(frozen=True, eq=False)
 class EventMean(MeanOfNumbers):
-    """T = a mean of events less expected ones, of which rows may count by what is predicted."""
+    """T = a mean of observed less expected events, perhaps with factors that depend on predictions."""
 
     law: Any
     horizon: float = np.inf
-    tilts: Array | None = None  #: What residuals are multiplied by, (n,); None: by 1.
+    tilts: Array | None = None  #: Factors of residuals, (n,); None for 1.
 
 
 def ranks(values: Array) -> Array:
-    """Return ranks from −1, the lowest value, to 1, the highest; equal ones share theirs."""
+    """Return ranks from −1, the lowest value, to 1, the highest; ties share their mean rank."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     middle = np.cumsum(counts) - 0.5 * (counts + 1)
     return np.asarray(2.0 * middle[places] / max(len(values) - 1.0, 1.0) - 1.0)
@@ -145,24 +145,24 @@ class DCalibration(PitChiSquare, row="d_calibration"):
     """
 
 
-_FOLLOWED = 10.0  # rows: of fewer no share is shown
+_FOLLOWED = 10.0  # fewest followed rows for which a share is shown
 
 
 class Shares(NamedTuple):
-    """Shares of times at or below predicted quantiles, as far as enough rows are followed."""
+    """Shares of times at or below predicted quantiles, as long as enough rows are followed."""
 
     levels: Array
     shares: Array
-    reach: Array  #: Of a band, relative to that of rows that are all followed to the end.
+    reach: Array  #: Width of a band, relative to that of rows all followed to the end.
 
 
 def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
-    """Return Kaplan and Meier's shares of times (n,) at or below the quantiles of all levels.
+    """Return Kaplan–Meier shares of times (n,) at or below the quantiles of all levels.
 
-    Time is the predicted chance of the event until then, u, which is uniform under calibration: rows
-    count up to where they were followed, and nothing is completed. An event at a time of positive
+    The time scale is u, the predicted probability of the event until then, uniform under calibration.
+    Rows are used until their follow-up ends, and nothing is imputed. An event at a time of positive
     probability is spread evenly over it. The band is that of Hall and Wellner (1980), (1 − u)(1 + C(u))
-    times that of n whole outcomes, C(u) = n ∫₀ᵘ dv / ((1 − v) Y(v)), with Y rows followed.
+    times that of n complete outcomes, C(u) = n ∫₀ᵘ dv / ((1 − v) Y(v)), with Y rows followed.
     """
     shown = law.as_seen(outcomes)
     low, high = law.cdf(np.abs(shown))
@@ -189,19 +189,19 @@ def observed_shares(law: Any, outcomes: Array, weights: Array) -> Shares:
 
 
 class ProductLimit(NamedTuple):
-    """Kaplan and Meier's chance of no event until a time, and what its interval is made of."""
+    """Kaplan–Meier probability of no event until a time, and the parts of its interval."""
 
     survival: float
-    left: float  #: Rows still looked at just after it, by which it ends.
-    at_risk: Array  #: Rows before every single event, one event after the other.
-    variance: float  #: Greenwood's, of the chance.
+    left: float  #: Rows still followed just after it, which end the estimate.
+    at_risk: Array  #: Rows at risk before every single event, in order.
+    variance: float  #: Greenwood's variance of the probability.
 
 
 def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None:
-    """Return Kaplan and Meier's estimate at a time; None where no row is looked at until then.
+    """Return the Kaplan–Meier estimate at a time; None if no row is followed until then.
 
-    Where 2 is an event of another cause it is Aalen and Johansen's, as a product too: rows with such an
-    event stay at risk, as many as are not censored by then (Geskus 2011).
+    If 2 marks an event of another cause, it is Aalen and Johansen's, also as a product: rows with such
+    an event stay at risk, except for the share that is censored by then (Geskus 2011).
     """
     early = np.sort(time[(event == 1) & (time <= horizon)])
     ordered = np.sort(time)
@@ -212,7 +212,7 @@ def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None
         order = np.lexsort((event == 0, time))
         lost, at = event[order] == 0, time[order]
         kept = np.append(1.0, np.cumprod(1.0 - lost / np.arange(len(time), 0, -1))) * len(time)
-        own = kept[:-1][(event[order] == 1) & (at <= horizon)]  # n Ĝ, of rows not censored by then
+        own = kept[:-1][(event[order] == 1) & (at <= horizon)]  # n Ĝ, rows not censored by then
         at_risk = np.maximum((1.0 - np.cumsum(1.0 / own)) * own + 1.0, 1.0)
         until = np.sum((at < horizon) | ~lost & (at == horizon))
         left = float(kept[until] * (1.0 - np.sum(1.0 / own)))
@@ -225,9 +225,9 @@ def kaplan_meier(time: Array, event: Any, horizon: float) -> ProductLimit | None
 
 
 def incidence(time: Array, event: Any, horizon: float, weights: Array) -> tuple[float, Array]:
-    """Return Aalen and Johansen's risk until a time of rows that count differently.
+    """Return the Aalen–Johansen risk until a time for weighted rows.
 
-    And what every row adds to it, (n,): its weight times the derivative of the risk by that.
+    Also return the influence of every row, (n,): its weight times the derivative of the risk by it.
     """
     order = np.lexsort((event == 0, time))
     w, lost = weights[order], event[order] == 0
@@ -237,18 +237,18 @@ def incidence(time: Array, event: Any, horizon: float, weights: Array) -> tuple[
     each = (event[order] == 1) & (time[order] <= horizon)
     each = np.divide(each, kept * whole, out=np.zeros(len(w)), where=each)
     came = np.cumsum(w * each)
-    later = lost * (came[-1] - came) / after  # of events, what counts for more by this loss
+    later = lost * (came[-1] - came) / after  # extra weight of later events after this loss
     found = np.empty(len(w))
     earlier = np.cumsum(later * w / np.maximum(left, 1e-300))
     found[order] = w * (each - came[-1] / whole + later - earlier)
     return float(came[-1]), found
 
 
-_FEWEST_EVENTS = 5.0  # expected of a stratum
+_FEWEST_EVENTS = 5.0  # expected events of a stratum
 STRATA = 10
-_BLOCK = 10, 0.02  # rows with one prediction that are a stratum: so many, and this share of all
-_GAP = 0.2  # of a stratum's spread
-_FOR_GAPS, _BESIDE = 50, 10  # rows: fewer have such gaps by chance; and on either side of one
+_BLOCK = 10, 0.02  # fewest rows with one prediction that form a stratum, and least share
+_GAP = 0.2  # share of a stratum's spread
+_FOR_GAPS, _BESIDE = 50, 10  # rows: fewer have such gaps by chance; and rows on either side of one
 
 
 def parts_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
@@ -257,9 +257,9 @@ def parts_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
 
 
 def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
-    """Cut these parts further, so that rows of a stratum are alike.
+    """Cut these parts further, so that rows within a stratum are similar.
 
-    A prediction that many rows share is a stratum by itself, and no stratum spans a wide gap. Both
+    A prediction shared by many rows is a stratum by itself, and no stratum spans a wide gap. Both
     depend on the predictions alone.
     """
     least, found = max(_BLOCK[0], _BLOCK[1] * len(risk)), list[Places]()
@@ -271,7 +271,7 @@ def strata_of(risk: Array, expected: Array, most: int = STRATA) -> list[Places]:
 
 
 def _parts(risk: Array, expected: Array, most: int) -> list[tuple[Places, Places]]:
-    """Return parts in the order of risk, and where in each of them a risk starts."""
+    """Return parts in the order of risk, and the places in each where a new risk starts."""
     count = int(min(most, expected.sum() // _FEWEST_EVENTS))
     if count < 1:
         return []
@@ -297,24 +297,24 @@ def _at_gaps(risk: Array, rows: Places) -> list[Places]:
     return [*_at_gaps(risk, low), *_at_gaps(risk, high)]
 
 
-# Standard deviations, passed by chance in 1%: 4 Φ(−2.807). At 5% intervals of continuous risks are 2%
-# wider, and miss no less often.
+# Standard deviations exceeded by chance in 1% of cases: 4 Φ(−2.807). With 5%, intervals of continuous
+# risks would be 2% wider, and would miss as often.
 _REACH = 2.807
 
 
 def follows(time: Array, event: Mask, risk: Array, horizon: float) -> bool:
-    """Whether censoring before a time is found to depend on the risk.
+    """Return whether censoring before a time significantly depends on the risk.
 
-    This is the score test of a Cox model for censoring, in which events are what censors: each censored
-    row adds its risk less the mean risk of the rows still followed. The largest |sum| up to any time
-    counts, so that high risks that leave early and low ones that leave late do not cancel; it tends to
+    This is the score test of a Cox model for censoring, with censoring as the event: each censored row
+    adds its risk less the mean risk of the rows still followed. The largest |sum| up to any time is
+    used, so that high risks that leave early and low ones that leave late do not cancel; it tends to
     the maximum of Brownian motion. Nothing here compares events with predictions: the martingales of
     censoring and of events are orthogonal, so this choice does not favour strata that agree.
     """
     spread = float(np.ptp(risk))
     if spread == 0.0:
         return False
-    order = np.lexsort((event == 0, time))  # an event comes before what is censored at its time
+    order = np.lexsort((event == 0, time))  # at ties, events come before censoring
     at, x = time[order], (risk[order] - risk.min()) / spread
     lost = np.flatnonzero((event[order] == 0) & (at < horizon))
     if not len(lost):
@@ -329,7 +329,7 @@ def follows(time: Array, event: Mask, risk: Array, horizon: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class AtHorizon(OneByOne):
-    """A statistic of predicted risks at a time, and of what was seen until then."""
+    """A statistic of predicted risks at a time, and of the outcomes until then."""
 
     law: Any
     horizon: float
@@ -352,7 +352,7 @@ class GNDForm(HasChiSquare, AtHorizon):
 
     @property
     def chi_square(self) -> ChiSquare:
-        """With a degree for every stratum: nothing was fitted to these rows."""
+        """One degree of freedom for every stratum: nothing was fitted to these rows."""
         return ChiSquare(
             len(self.strata),
             caveat="The chi-square law is that of many events in every tenth, and p-values are too "
@@ -361,7 +361,7 @@ class GNDForm(HasChiSquare, AtHorizon):
         )
 
     def law_of(self, labels: Any) -> ChiSquare:
-        """Return the law with a degree for every stratum that adds to the sum."""
+        """Return the law with one degree of freedom for every stratum that adds to the sum."""
         law = self.chi_square
         added = len(self._terms(*self.law.until(labels)))
         if not (left := law.degrees - added):
@@ -377,7 +377,7 @@ class GNDForm(HasChiSquare, AtHorizon):
         return float(sum(self._terms(time, event)))
 
     def _terms(self, time: Array, event: Mask) -> list[float]:
-        """Return what every stratum adds, of those where anything is known of the variance."""
+        """Return the terms of the strata whose variance can be estimated."""
         terms = []
         for rows in self.strata:
             found = kaplan_meier(time[rows], event[rows], self.horizon)
@@ -441,19 +441,19 @@ class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
         return GNDForm(law, at, risk, tuple(strata_of(risk, risk)))
 
 
-_NEAR = 0.05, 0.15  # of the rows, on either side: near the ends of the predictions, and elsewhere
+_NEAR = 0.05, 0.15  # share of rows on either side: near the ends of the predictions, and elsewhere
 _POINTS = 100
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothErrors(AtHorizon):
-    """A summary of |predicted − observed risk|, of local Kaplan–Meier estimates.
+    """A summary of |predicted − observed risk|, from local Kaplan–Meier estimates.
 
-    What is smoothed is their distance from the mean predicted risk of the same rows: a window at an end
-    has its middle elsewhere, and its observed risk alone would be too near to the middle.
+    The distance from the mean predicted risk of the same rows is smoothed: the mean of a window at an
+    end is off its centre, and its observed risk alone would be too close to the middle.
     """
 
-    summary: Callable[[Array], Any]  #: Of the errors.
+    summary: Callable[[Array], Any]  #: Summary of the errors.
 
     def of_times(self, time: Array, event: Mask) -> float:
         """Return the summary."""
@@ -461,7 +461,7 @@ class SmoothErrors(AtHorizon):
         return float(self.summary(np.abs(predicted - observed)))
 
     def curve(self, time: Array, event: Mask) -> tuple[Array, Array]:
-        """Return predicted risks at evenly many rows, and the observed risk of rows alike."""
+        """Return predicted risks at evenly spaced rows, and the observed risk of similar rows."""
         n, sorted_by = len(self.risk), np.lexsort((~event, time))
         places = ((np.arange(_POINTS) + 0.5) * n / _POINTS).astype(np.intp)
         predicted, (least, most) = np.sort(self.risk)[places], (max(k * n, 10.0) for k in _NEAR)
@@ -480,7 +480,7 @@ class SmoothErrors(AtHorizon):
         return predicted, np.clip(found, 0.0, 1.0)
 
 
-#: Of distances, by the word in the table.
+#: Summaries of distances, by the word in the table.
 SUMMARIES: dict[str, Callable[[Array], Any]] = {
     "mean size": np.mean,
     "median size": partial(np.quantile, q=0.5),
