@@ -153,7 +153,7 @@ def test(
     Notes
     -----
     Guides: the exact p-value (:doc:`/theory/exact`), :doc:`/clusters`, :doc:`/weights`,
-    :doc:`/sampling`, tolerance and rounding (:doc:`/sizes`), cost (:doc:`/scale`).
+    :doc:`/sampling`, tolerance (:doc:`/theory/bounds`), rounding (:doc:`/sizes`), :doc:`/scale`.
 
     Examples
     --------

@@ -44,7 +44,7 @@ myst_url_schemes = {"http": None, "https": None, "mailto": None}
 
 # ------------------------------------------------------------------ the reference
 autosummary_generate = False
-autodoc_typehints = "none"  # docstrings say shapes and kinds in words
+autodoc_typehints = "none"  # types stand in words on the line of each parameter
 autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 88
 add_module_names = False

@@ -117,8 +117,8 @@ def audit(
         then says whether errors are larger, within the limit, or neither yet. By side:
         ``{"too_low": None, "too_high": 0.02}``, where None does not matter.
     materiality_ratio : float, optional
-        The same as a ratio of predicted to true rate, or its inverse: 1.25. If both are given, the
-        wider one counts, view by view.
+        The same as a ratio of predicted to true rate, in either direction: 1.25. Of both, the wider
+        one counts, view by view.
     event : str, optional
         Name of class 1 of two, or of the event whose time is predicted.
     time_unit : str, optional
@@ -153,7 +153,7 @@ def audit(
         The step to which probabilities were rounded, such as 0.05.
     correction : str, optional
         How p-values are adjusted for the number of checks: "westfall_young" (default), "holm" (default
-        with a tolerance or rounding) or "fdr_bh", among others.
+        with a tolerance or rounding), "fdr_bh" ….
     guaranteed : bool, default False
         Whether to use exact bounds alone. For any number of clusters every interval then holds, and an
         error is found only if the exact interval of its mean excludes 0.
@@ -188,7 +188,8 @@ def audit(
     "westfall_young" adjusts all checks jointly (Westfall and Young 1993). Intervals of errors are
     correct together with confidence 1 − alpha.
 
-    Guides: :doc:`/audit`, :doc:`/reading`, :doc:`/clusters`, :doc:`/weights`, :doc:`/scale`.
+    Guides: :doc:`/audit`, :doc:`/reading`, :doc:`/clusters`, :doc:`/weights`. Theory:
+    :doc:`/theory/many`, :doc:`/theory/verdicts`.
 
     Examples
     --------

@@ -192,7 +192,7 @@ def certificate(
     Notes
     -----
     Two Clopper–Pearson bounds per bin, at level α/(2K) each for K bins. Rows of a bin may
-    have different probabilities; "Many looks" in the documentation has the proof, and the
+    have different probabilities; :doc:`/theory/bounds` has the proof, and the
     correction it needs if exactly one event was observed. Bins depend on the predictions only.
 
     References

@@ -307,7 +307,7 @@ def miscalibration_bounds(
     exceeds the overall bound. It is about some rows of the range: a range in which many
     predictions are right, or wrong in the other direction, may be right on average. Bounds,
     p-values and ``somewhere_by`` each hold with the given confidence; there is no correction for
-    using all three kinds of statement at once. "Many looks" in the documentation has the proofs.
+    using all three kinds of statement at once. The proofs are in :doc:`/theory/bounds`.
 
     *Cost.* About ten million simulated labels a second on one core if the model is wrong, and ten
     times as many if it is not. Bounds for 1000 classes at once need 40 000 simulated label sets
