@@ -7,9 +7,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib as mpl
+from numpydoc.xref import DEFAULT_LINKS
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
+
+from reference import classes  # noqa: E402
 
 from caltest import __version__  # noqa: E402
 
@@ -49,6 +52,10 @@ autodoc_member_order = "bysource"
 python_maximum_signature_line_length = 88
 add_module_names = False
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"  # of the words of types only classes of the reference are links
+DEFAULT_LINKS.clear()  # to the pages of Python and NumPy
+numpydoc_xref_aliases = classes()
 
 # ------------------------------------------------------------------ the gallery
 sphinx_gallery_conf = {

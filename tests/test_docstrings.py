@@ -33,10 +33,7 @@ def test_every_public_parameter_has_a_type(monkeypatch):
     monkeypatch.syspath_prepend(str(PACKAGE.parent / "docs" / "_ext"))
     import reference
 
-    homes = {"caltest": [name for names in reference.groups().values() for name in names]}
-    others = reference.members() | reference.PARTS
-    homes |= {f"caltest.{home}": names for home, names in others.items()}
-    shown = [getattr(importlib.import_module(home), name) for home in homes for name in homes[home]]
+    shown = [*reference.described().values()]
     inside = [vars(each).items() for each in shown if inspect.isclass(each)]
     shown += [value for each in inside for name, value in each if name[0] != "_"]
     sections = r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)"

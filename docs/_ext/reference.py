@@ -108,6 +108,23 @@ def members() -> dict[str, list[str]]:
     return found
 
 
+def described() -> dict[str, Any]:
+    """Return all that the reference describes, by full name."""
+    homes = {"caltest": [name for names in groups().values() for name in names]}
+    homes |= {f"caltest.{home}": list(names) for home, names in (members() | PARTS).items()}
+    every = [
+        (home, importlib.import_module(home), name) for home, names in homes.items() for name in names
+    ]
+    return {f"{home}.{name}": getattr(module, name) for home, module, name in every}
+
+
+def classes() -> dict[str, str]:
+    """Return where classes are described, by the name that types on parameter lines have."""
+    return {
+        name.rpartition(".")[2]: name for name, value in described().items() if inspect.isclass(value)
+    }
+
+
 def texts() -> dict[str, str]:
     """Return the pages, by the names of their files."""
     found = {
@@ -134,8 +151,8 @@ def texts() -> dict[str, str]:
             lines += [line for each in names for line in _entry(f"caltest.{module}", each, beside)]
         found[f"caltest.{module}"] = "\n".join(lines)
     lines = [*_title("Parts of results"), "What attributes of results hold.", ""]
-    for module, names in PARTS.items():
-        lines += _table(f"caltest.{module}", list(names), paged=False)
+    parts = [f"   ~caltest.{module}.{name}" for module, names in PARTS.items() for name in names]
+    lines += [".. autosummary::", "   :nosignatures:", "", *parts, ""]
     for module, names in PARTS.items():
         lines += [f".. currentmodule:: caltest.{module}", ""]
         lines += [line for each in names for line in _entry(f"caltest.{module}", each, [])]
@@ -259,6 +276,14 @@ def write_pages(app: Sphinx) -> None:
             path.unlink()
 
 
+def leave_out(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str, returned: str
+) -> tuple[str, str] | None:
+    """Leave out the signature of classes that nobody calls: results and their parts."""
+    text = inspect.getdoc(obj) or ""
+    return ("", "") if "Attributes\n---" in text and "Parameters\n---" not in text else None
+
+
 def escape_bars(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Keep |x|, a size, from being read as a name to be substituted."""
     inside = False
@@ -289,6 +314,7 @@ def find_by_last_name(
 def setup(app: Sphinx) -> dict[str, bool]:
     """Write before the pages are read."""
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-signature", leave_out)
     app.connect("autodoc-process-docstring", escape_bars, priority=400)
     app.connect("autodoc-process-docstring", draw, priority=600)
     app.connect("missing-reference", find_by_last_name)
