@@ -14,7 +14,7 @@ PAGES = [
     *(ROOT / ".github").glob("*.md"),
     ROOT / "README.md",
 ]
-NOT_OF_STUDIES = ("benchmarks", "loops.csv", "runs.csv", "commands.csv")
+NOT_OF_STUDIES = ("benchmarks", "loops.csv", "runs.csv", "commands.csv", "verified.csv")
 OTHERS = ("python -m validation.benchmarks", "python -m validation.pages")  # with tests of their own
 
 
@@ -96,6 +96,17 @@ def test_every_command_of_the_registry_is_accepted_in_either_mode():
 
 
 # ------------------------------------------------------------------ what the record says
+
+
+def test_a_block_of_every_file_was_run_again_or_it_is_said_why_not():
+    from validation._study import RESULTS
+
+    lines = {row["file"]: row for row in rows_of(RESULTS / "verified.csv")}
+    assert {"verified.csv", *lines} == {path.name for path in RESULTS.glob("*.csv")}
+    for row in lines.values():
+        assert re.fullmatch("yes(: .+)?|(no|not run): (?!.*not explained).+", row["equal"]), row
+        assert row["equal"].startswith("not run") or int(row["rows_compared"]) >= 1, row
+    assert sum(path.stat().st_size for path in RESULTS.iterdir()) <= 4_000_000
 
 
 @pytest.mark.slow

@@ -64,6 +64,11 @@ def rate(found: int, of: int, name: str) -> dict[str, Any]:
     }
 
 
+def named(codes: np.ndarray) -> np.ndarray:
+    """Return the names of groups: many different numbers would be cut into ranges."""
+    return np.char.add("group ", codes.astype(str))
+
+
 # ------------------------------------------------------------------ size
 
 
@@ -77,7 +82,7 @@ def smallest(groups: int, default: bool, seed: np.random.SeedSequence) -> tuple[
         audit = caltest.audit(
             drawn.probs,
             drawn.labels,
-            groups=np.arange(n) % groups,
+            groups=named(np.arange(n) % groups),
             min_rows=ROWS_OF_A_GROUP,
             n_resamples=199,
             rng=draws,
@@ -176,7 +181,7 @@ def one_case(name: str, rows: int | None, jobs: int) -> None:
     case = CASES[name]
     n, rng = rows or case["n"], np.random.default_rng(0)
     drawn = tempered(n, np.full(10, 0.3), temperature=1.0, rng=1)
-    group = rng.integers(0, case["groups"], n)
+    group = named(rng.integers(0, case["groups"], n))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
     start = perf_counter()
     audit = caltest.audit(
