@@ -1,4 +1,4 @@
-"""`audit`: every class, group and statistic at once, and one exact answer; and a test made of it."""
+"""`audit`: every class, group and statistic at once, with one exact answer; and a form for tests."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from caltest.resampling import draws_of_signs
 from caltest.sampling import Rng, child_seed
 from caltest.statistics.order import AS_MANY
 
-#: Options that belong to the rows.
+#: Options that describe the rows.
 _OF_ROWS = ("weights", "clusters", "sampling_rates", "logits")
 
 
 def _name(name: str, value: object) -> str:
-    """Return the name of an event, or of a unit."""
+    """Return the name of an event or unit, checked."""
     if isinstance(value, str) and value.strip():
         return value
     example = {"event": "readmission", "time_unit": "days", "unit": "EUR"}[name]
@@ -222,7 +222,7 @@ def audit(
     elif time_unit is not None:
         raise InputError("{argument} is of times until an event; leave it out.", argument="time_unit")
     numbers = sample_of_law(probs, labels, **reading)
-    of_classes = numbers is None  # and not sets, which claim only "at least"
+    of_classes = numbers is None  # sets are not classes here: they claim only "at least"
     whole, called = named_sample(probs, labels, **reading) if numbers is None else (numbers, None)
     n_given, whole = whole.rows.n_samples, without_zeros(whole)
     law: Any = whole.rows.law
@@ -258,7 +258,7 @@ def audit(
     of_points = isinstance(law, Point)
     if isinstance(law, Predictive) and law.dimension is None and levels and not of_points:
         groupings += tuple(by_prediction(law, own_columns, options.min_rows))
-    # weights that leave no row out need not be given again
+    # weights that leave out no row need not be repeated in the call
     counted = [] if whole.rows.are_alike and whole.rows.places is None else ["weights"]
     counted += [] if whole.rows.clusters is None else ["clusters"]
     counted += [] if learner is None else ["learner"]
@@ -285,7 +285,7 @@ def audit(
             f"leave out {Argument('tolerance', ...)}; keep {Argument('sampling_rates', ...)}."
         )
     if (n_clusters := whole.rows.n_clusters) is not None:
-        draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if they are few
+        draws = draws_of_signs(n_clusters, draws, options.seed).count  # all signs, if there are few
     plan = make_plan(whole.rows, groupings, options, draws)
     if of_points:
         rate = 1.0 if points.even(whole) else points.rate_of(whole)
@@ -303,10 +303,10 @@ def audit(
     sides = sides if error is None else ["two-sided"] * len(sides)
     all_signs, censored = n_clusters if draws < options.n_resamples else None, law.seen is not None
     factor = share_of_level(plan.hypotheses) if censored else 1.0
-    if not (of_points and law.bounded):  # of which nothing is drawn
+    if not (of_points and law.bounded):  # else nothing is drawn
         check_resolution(sides, options.correction, level, draws, all_signs, factor)
     forgiven = bool(error or rounding)  # a stated 0 may be a small probability
-    forgiven |= censored and law.horizon is not None  # of which a time is not stated
+    forgiven |= censored and law.horizon is not None  # the time has no stated uncertainty
     zero = np.zeros(whole.rows.n_samples, dtype=np.bool_)
     zero[[] if forgiven else whole.rows.impossible(whole.labels)] = True
     impossible = int(zero.sum())
@@ -434,7 +434,7 @@ def audit(
 def _unclaimed(
     whole: Sample, apart: Sequence[Any], options: Options, sizes: Sizes
 ) -> tuple[tuple[View, ...], Iterable[Skipped]]:
-    """Return views of what sets do not claim, with intervals of their own family, and what is small."""
+    """Return views of what sets do not claim, as a family of their own, and the groups left out."""
     plan = make_plan(whole.rows, apart, replace(options, intersections=1))
     looks, sizes = [each for each in plan.looks if each.group], replace(sizes, limit=Limit())
     level, labels = min(options.alpha / (2 * max(len(looks), 1)), LARGEST_LEVEL), whole.labels
@@ -444,7 +444,7 @@ def _unclaimed(
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
-    """Say in how many checks few clusters carry the statistic, and whether these can be found."""
+    """Say in how many checks few clusters carry the statistic, and if these can find anything."""
     n_few, n = sum(few), len(few)
     said = (
         f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "
@@ -459,18 +459,18 @@ def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
     return f"{said} With so few draws the smaller share cannot be found: {more}."
 
 
-# ------------------------------------------------------------------ whose error is bounded
+# ------------------------------------------------------------------ looks with a bounded error
 
 MOST_GROUPS = 30
 MOST_CLASSES = 10
 _DRAWS = 499
-_MOST_BOUNDING = 1e9  # rows times draws: a minute or two at worst on one core
+_MOST_BOUNDING = 1e9  # rows times draws: at worst a minute or two on one core
 _MOST_FOR_ONE = 1e10
-_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
+_ROWS_OF_A_DRAW = 5_000  # cost of a draw beyond its rows
 
 
 def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
-    """Choose the looks whose error is bounded, from the predictions alone, and how many draws it takes.
+    """Choose, from the predictions alone, the looks whose error is bounded, and the number of draws.
 
     The top label on all rows (or what one probability the audit looks at on all rows), the classes
     with the most expected events on all rows, and the top label in the largest groups: as many of
@@ -499,7 +499,7 @@ def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...]
 def bounds(
     looks: Sequence[Look], n_draws: int, labels: NDArray[np.intp], options: Options
 ) -> dict[Look, tuple[float, float]]:
-    """Bound how much too much and too little looks claim, together with confidence 1 − alpha.
+    """Bound overprediction and underprediction in these looks, jointly with confidence 1 − alpha.
 
     That is Bonferroni's. The draws of a look are its own: another look changes the level only.
     """
@@ -513,7 +513,7 @@ def bounds(
     return found
 
 
-# ------------------------------------------------------------------ a test of one's own
+# ------------------------------------------------------------------ an assertion for tests
 
 
 @arguments()

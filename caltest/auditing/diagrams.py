@@ -1,4 +1,4 @@
-"""What an audit looked at: views with their sizes, pictures of them as numbers, and as marks."""
+"""The views of an audit with their sizes, and their pictures: as numbers and as marks."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from caltest.pvalues import reaching
 from caltest.statistics import STATISTICS, PitKolmogorovSmirnov, Statistic
 from caltest.statistics.times import observed_shares
 
-_MOST_PICTURED = 30  # views with pictures, besides those whose error is bounded
+_MOST_PICTURED = 30  # views with pictures, besides those with a bounded error
 _KS, _ECD = "ks", "ecd"
 _OF_LEVELS = PitKolmogorovSmirnov()
-_UNSEEN = 3.0  # what did not occur in n rows has a rate below 3 / n with 95% confidence
+_UNSEEN = 3.0  # an event that did not occur in n rows has a rate below 3 / n with 95% confidence
 
 
 def views_of(
@@ -46,7 +46,7 @@ def views_of(
     sizes: Sizes,
     zero: NDArray[np.bool_],
 ) -> dict[Look, View]:
-    """Describe every look; those with bounds or findings have pictures.
+    """Describe every look; looks with bounds or findings get pictures.
 
     Only the columns of the draws (1 + B, H) with a cumulative difference that was found are needed.
     Bounds are kept where a check of the look found an error; a bound may always be lowered. ``zero``
@@ -69,7 +69,7 @@ def views_of(
         by_name = {_registered(plan.hypotheses[h][1]): h for h in own[look]}
         told = {name for name, h in by_name.items() if found.adjusted[h] <= level}
         facts = sizes.of_look(look, seen, labels) if look.event else {}
-        if _ECD in told and not design.guaranteed:  # a shape rests on an interval of t
+        if _ECD in told and not design.guaranteed:  # a shape needs an interval of t
             facts["shape"] = shape_of(seen, design.at(look.places), level / signed)
         if look in bounded:
             lowest = bounded[look] if look in wrong else (0.0, 0.0)
@@ -101,12 +101,12 @@ def views_of(
 
 
 def _registered(statistic: Statistic) -> str:
-    """Return the name of a statistic of the package; a function of the user's has none."""
+    """Return the registered name of a statistic; "" for a user's own function."""
     return statistic.name if STATISTICS.get(statistic.name) is type(statistic) else ""
 
 
 def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
-    """Return the sign of the mean surprise, where its t interval excludes 0."""
+    """Return the sign of the mean surprise if its t interval excludes 0."""
     law: Any = seen.rows.law
     each = law.surprises()[np.arange(len(seen.labels)), seen.labels]
     if not np.isfinite(each).all():
@@ -117,7 +117,8 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
         return None
     if mean > 0.0:
         return "over"
-    # Surprises that did not occur, at a rate of 3 / n, must not turn the sign: they all are positive.
+    # Surprises that did not occur could have a rate of up to 3 / n and are all positive: the sign must
+    # survive them.
     possible = law.surprises(clip=1e-300).max()
     return "under" if mean + _UNSEEN * float(possible) / len(each) < 0.0 else None
 
@@ -125,20 +126,20 @@ def shape_of(seen: Sample, design: Design, level: float) -> Side | None:
 # ------------------------------------------------------------------ pictures as numbers
 
 _MOST_IN_BANDS = 2_000_000  # rows of all views: a second or two
-_OF_ALWAYS = 0.8  # of the level of all bands, for the diagrams that are drawn whatever is found
+_OF_ALWAYS = 0.8  # share of the level for diagrams that are always drawn
 _MOST_BINS = 15
 _ROWS_OF_A_BIN = 20
-_PLACES = 200  # of a cumulative difference
+_PLACES = 200  # points of a cumulative difference
 _BARS = 40
 _ROUNDING = 1e-9  # of a count
-_MARKS = 50  # of the picture of levels
-_TENTHS, _MOST_RANKS = 10, 25  # bins of a PIT, and at most of ranks
+_MARKS = 50  # points of the picture of levels
+_TENTHS, _MOST_RANKS = 10, 25  # bins of a PIT histogram, and most bins of a rank histogram
 
 
 def bands_of(
     looks: Sequence[Look], always: Collection[Look], chosen: Collection[Look], level: float
 ) -> dict[Look, ConsistencyBand]:
-    """Return the bands of the reliability diagrams of the chosen looks.
+    """Return bands for the reliability diagrams of the chosen looks.
 
     Looks that are drawn always, which the predictions alone determine, have most of the level; which
     others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
@@ -165,17 +166,17 @@ def bands_of(
 
 
 def _binning(n_rows: int) -> EqualMass:
-    """Return the bins of a diagram: up to 15, of at least 20 rows or so."""
+    """Return the bins of a diagram: up to 15, of about 20 rows or more each."""
     return EqualMass(int(np.clip(n_rows // _ROWS_OF_A_BIN, 1, _MOST_BINS)))
 
 
 def bins_of(probs: Array) -> NDArray[np.intp]:
-    """Return the bin of every row of two classes, from left to right, as in the diagram."""
+    """Return the bin of each row in the diagram for two classes, from left to right."""
     return _binning(len(probs)).cells(Rows(Classes(probs)))
 
 
 def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
-    """Return the reliability diagram of one probability, with a band of its bins."""
+    """Return the reliability diagram of one probability, with a consistency band."""
     rows, labels = Rows(Classes(sample.rows.probs)), sample.labels
     curve = reliability_curve(rows, labels, _binning(len(labels)))
     parts = (curve.predicted, curve.observed, curve.counts, band.low, band.high)
@@ -183,7 +184,7 @@ def reliability(sample: Sample, band: ConsistencyBand) -> Reliability:
 
 
 def cumulative(sample: Sample, band: float) -> Cumulative:
-    """Return the cumulative difference at up to so many places, the largest distance among them."""
+    """Return the cumulative difference at about 200 places, including that of its largest distance."""
     scores, share, path = path_of(sample.rows.probs[:, 1], sample.labels, np.ones(len(sample.labels)))
     places = np.linspace(0, len(path) - 1, _PLACES).round().astype(np.intp)
     kept = np.union1d(places, [np.abs(path).argmax()])
@@ -192,9 +193,9 @@ def cumulative(sample: Sample, band: float) -> Cumulative:
 
 
 def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulative:
-    """Return every level less the share of outcomes at or below the predicted quantile."""
+    """Return each level minus the share of outcomes at or below the predicted quantile."""
     view = look.view()
-    law: Any = getattr(view.rows.law, "law", view.rows.law)  # of ranks in it
+    law: Any = getattr(view.rows.law, "law", view.rows.law)  # the law inside ranks
     if of_times := isinstance(law, Survival):
         own = outcomes if look.places is None else outcomes[look.places]
         levels, found, reach = observed_shares(law, own, view.rows.weights)
@@ -211,7 +212,7 @@ def pit_difference(look: Look, outcomes: NDArray[Any], band: float) -> Cumulativ
 
 
 def bins_of_pit(law: Any) -> int:
-    """Return how many bins a histogram has: all ranks of few members, of more a divisor of these."""
+    """Return the number of PIT bins: one per rank of few members, a divisor of the number of many."""
     if not isinstance(law, Pool) or law.known is not True:
         return _TENTHS
     if law.size <= _MOST_RANKS:
@@ -220,7 +221,7 @@ def bins_of_pit(law: Any) -> int:
 
 
 def pit_histogram(look: Look, outcomes: NDArray[Any], level: float) -> PitHistogram | None:
-    """Return in which bins of what was predicted outcomes lie; None where some levels are stated."""
+    """Return the PIT histogram of outcomes; None for quantile forecasts."""
     view = look.view()
     form: Any = form_of(look, _OF_LEVELS, view.rows)
     if isinstance(form.law, Quantiles):
@@ -248,13 +249,13 @@ def histogram(scores: Array, ends: tuple[float, float] = (0.0, 1.0)) -> Histogra
 
 # ------------------------------------------------------------------ pictures as marks
 
-#: What the axes of a cumulative difference are, of probabilities and of distributions of numbers.
+#: Axis labels of a cumulative difference, for probabilities and for distributions of numbers.
 OF_ROWS = "share of the rows, from the lowest prediction", "{} of all rows"
 OF_LEVELS = "level of the predicted quantile", "stated − observed, points of the rows"
 
 
 def cumulative_picture(drawn: Cumulative, of: tuple[str, str] = OF_ROWS) -> Picture:
-    """Draw the cumulative difference of a view, and the band that chance alone stays in."""
+    """Draw the cumulative difference of a view with its band under calibration."""
     bands = drawn.bands and (drawn.bands[0], *drawn.bands)
     path = (0.0, *drawn.share), (0.0, *drawn.difference)
     of_x, of_y = of[0], of[1].format(unit().heading)
@@ -262,7 +263,7 @@ def cumulative_picture(drawn: Cumulative, of: tuple[str, str] = OF_ROWS) -> Pict
 
 
 def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
-    """Draw in which tenths, or at which ranks, of what was predicted outcomes lie."""
+    """Draw the histogram of PIT values, or of ranks."""
     count = len(drawn.share)
     edges, even = np.linspace(0.0, 1.0, count + 1), 1.0 / count
     x = pictures.axis_of_probabilities([0.0, 1.0])
@@ -281,7 +282,7 @@ def pit_picture(drawn: PitHistogram, outcomes: str) -> Picture:
 
 
 def coverage_of(audit: Audit, view: View, lead: View) -> list[View]:
-    """Return the intervals or quantiles of the same numbers and rows as a view: what leads is one."""
+    """Return the views comparable to the leading one: intervals or quantiles on the same rows."""
     entry, _ = within(view.lens)
     here = (each for each in audit.views if each.low is not None and each.group == view.group)
     beside = [each for each in here if within(each.lens)[0] == entry]
@@ -291,7 +292,7 @@ def coverage_of(audit: Audit, view: View, lead: View) -> list[View]:
 
 
 def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str) -> Picture:
-    """Draw how often what was stated of numbers was observed: a dot each, with its interval."""
+    """Draw observed against stated coverage: a dot for each view, with its interval."""
     x, y = [view.predicted or 0.0 for view in views], [view.observed or 0.0 for view in views]
     axis = pictures.axis_of_probabilities([0.0, 1.0])
     low, high = zip(*(each.true_rates for each in views), strict=True)
@@ -309,12 +310,12 @@ def coverage_picture(views: Sequence[View], shown: Sequence[Any], outcomes: str)
 # ------------------------------------------------------------------ errors of views
 
 
-_APART = 0.25  # of an axis: labels that do not touch
-_LETTER = 0.055  # of an axis: of such labels of any length
+_APART = 0.25  # of an axis: labels this far apart do not touch
+_LETTER = 0.055  # of an axis: room per letter for labels of any length
 
 
 def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
-    """Return the labels of an axis, those of the limits first, and of others what has room beside them.
+    """Return the tick labels of an axis: those of the limits first, then others that have room.
 
     Limits that are close to each other are named in what stands above: here is the middle.
     """
@@ -334,7 +335,7 @@ def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
 
 
 def slices_picture(t: Any) -> Picture:
-    """Draw the errors of a table of views: their own intervals thick, all together thin."""
+    """Draw the errors in a table of views: own intervals thick, joint intervals thin."""
     marks, count = [Mark("line", "zero", (t.zero, t.zero), (0.5, 0.5 - len(t.rows)))], len(t.rows)
     for row, place in zip(t.rows, range(0, -count, -1), strict=True):
         low, value, high = row.bar
@@ -350,14 +351,14 @@ def slices_picture(t: Any) -> Picture:
     return Picture(marks, replace(t.axis, marks=t.ticks), Axis(0.5 - count, 0.5, names), of_x)
 
 
-# ------------------------------------------------------------------ the evidence among that of draws
+# ------------------------------------------------------------------ the evidence among the draws
 
-_COLUMNS, _FAR = 30, 2.0  # times what most draws reach, which the axis then leaves out
-_ROOM = 0.82  # of its width is for the draws, if the observed value is far away from them
+_COLUMNS, _FAR = 30, 2.0  # multiple of the 95% quantile of the draws, where the axis is cut off
+_ROOM = 0.82  # share of its width for the draws, if the observed value is far away
 
 
 def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
-    """Draw the largest evidence of every draw, and of the labels; None where it is not known.
+    """Draw the largest evidence in each draw and in the data; None where it is not known.
 
     Of it: ``picture``, ``label``, ``reached`` (draws as large as the labels), ``draws``, ``beyond``
     (draws off the axis), ``far`` (whether the labels are), and whether the p-value of the whole is that
@@ -367,15 +368,16 @@ def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
     if (drawn := audit.null_distribution) is None or not np.isfinite(drawn).any():
         return None
     draws, observed = np.sort(drawn[np.isfinite(drawn)]), audit.statistic
-    span = float(min(draws[-1], _FAR * np.quantile(draws, 0.95)))  # few far out do not press the rest
+    span = float(min(draws[-1], _FAR * np.quantile(draws, 0.95)))  # few extremes do not press the rest
     far = not math.isfinite(observed) or observed > _FAR * span
     end, most = 1.0, span if far else max(span, observed)
-    if most > 0.0:  # one digit, and no smaller
+    if most > 0.0:  # a round number, not smaller
         size = 10.0 ** math.floor(math.log10(most))
         end = next(k * size for k in (1.0, 2.0, 4.0, 6.0, 8.0, 10.0) if k * size >= most * (1 - 1e-12))
     ranked = audit.correction == "westfall_young"
     limit = pictures.critical(drawn, audit.alpha) if ranked else math.inf
-    # Where the p-value of the whole is not that rank, the labels may lie on the other side.
+    # If the overall p-value is not this rank, the observed value may lie on the other side of the
+    # limit.
     stands = limit <= end and (observed > limit) == audit.rejected
     reached = pvalues.count(drawn, observed, "greater")
     rank = (1 + reached) / (1 + len(drawn))
@@ -398,7 +400,7 @@ def among_draws(
     draws: Array, observed: float, text: str, of_x: str, *, bad: bool,
     ends: tuple[float, float], far: bool, limit: float | None = None,
 ) -> Picture:  # fmt: skip
-    """Draw an observed value among those of draws; ``far``: beyond the end of a broken axis."""
+    """Draw an observed value among values of draws; if ``far``, on a broken axis."""
     low, end = ends
     counts, edges = np.histogram(draws, bins=_COLUMNS, range=ends)
     x, y = pictures.axis_between(low, end), Axis(0.0, 1.0, ())

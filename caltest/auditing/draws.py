@@ -1,4 +1,4 @@
-"""The p-values of an audit: every hypothesis on the same draws, each alone and all together.
+"""The p-values of an audit: every hypothesis on the same draws, alone and jointly adjusted.
 
 Labels are drawn from the full predictions, and every lens and group sees the same draws. Of the labels
 one block of draws is held at a time and worker, of the statistics all: (1 + B, H) numbers.
@@ -42,26 +42,26 @@ from caltest.tolerance import rounded_view, sided_answer
 
 Labels: TypeAlias = NDArray[Any]
 
-# Predicted numbers of the looks of a batch; forms hold about as many, in 8 bytes each, twice.
+# Predicted numbers in the looks of a batch; forms hold about twice as many, in 8 bytes each.
 _HELD = 2**24
-_TABLES = 4.0  # tables of draws and hypotheses that are held at a time, with their ranks
+_TABLES = 4.0  # tables of draws × hypotheses held at a time, with their ranks
 _EXPECTED = (0.025, 0.975)
 _FASTER = "fewer draws ({draws}), groups or statistics take less"
 
 
 class Answers(NamedTuple):
-    """What is found of H hypotheses, each alone and adjusted for all, and of the whole."""
+    """Results for H hypotheses: each alone, adjusted, and the audit as a whole."""
 
     values: Array  # of the observed labels, (H,)
     pvalues: Array
     intervals: tuple[tuple[float, float], ...]  # Monte-Carlo
-    adjusted: Array  # never below the p-value alone
-    expected: tuple[tuple[float, float], ...] | None  # where 95% of the draws of the one null lie
+    adjusted: Array  # at least the unadjusted p-value
+    expected: tuple[tuple[float, float], ...] | None  # range of 95% of the draws under a single null
     evidence: Array  # −log of the tail
-    largest: Array | None  # evidence of every draw, (B,), where p-values are jointly drawn
-    threshold: float | None = None  # evidence from where on the largest is found at the level
-    table: Array | None = None  # values of the observed labels and of draws, (1 + B, H)
-    few: NDArray[np.bool_] | None = None  # which few clusters carry, where rows are in clusters, (H,)
+    largest: Array | None  # largest evidence in each draw, (B,), if p-values are jointly drawn
+    threshold: float | None = None  # evidence from which on a check is found
+    table: Array | None = None  # observed values, then those of draws, (1 + B, H)
+    few: NDArray[np.bool_] | None = None  # which ones few clusters carry, for rows in clusters, (H,)
 
     def check(self, h: int, view: Seen, of: Hypothesis, level: float, labels: Labels) -> Check:
         """Return one hypothesis as a check of a view, whose adjusted p-value may be larger."""
@@ -84,7 +84,7 @@ class Answers(NamedTuple):
 
 
 def key_of(*names: str) -> list[int]:
-    """Return whole numbers that stand for some names, the same on every machine."""
+    """Return whole numbers derived from some names, the same on every machine."""
     found: list[int] = np.frombuffer(sha256(repr(names).encode()).digest(), ">u4", 4).tolist()
     return found
 
@@ -92,7 +92,7 @@ def key_of(*names: str) -> list[int]:
 def draw_all(
     hypotheses: Sequence[Hypothesis], trial: Trial, rests: Sequence[Subtraction] = ()
 ) -> tuple[Array, Array, Confirmation | None]:
-    """Evaluate all statistics on the observed labels and on the same draws, those of `caltest.test`.
+    """Evaluate all statistics on the observed labels and on shared draws, as in `caltest.test`.
 
     Return (1 + B, H) values, those of the rows that groups leave last; how far two evaluations of one
     may differ by rounding, (H,); and with clusters what confirms hypotheses that few of them carry.
@@ -104,7 +104,7 @@ def draw_all(
         f"an audit of {len(hypotheses)} hypotheses with {n_resamples} draws each",
         "take fewer draws, groups or statistics",
     )
-    batches: list[list[int]] = [[]]  # of hypotheses whose forms are held at once
+    batches: list[list[int]] = [[]]  # hypotheses whose forms are held at once
     sizes = [0]
     for look, each in groupby(range(len(hypotheses)), key=lambda h: hypotheses[h][0]):
         places = list(each)
@@ -122,7 +122,7 @@ def draw_all(
     else:
         draws = draws_of_signs(int(clusters.max()) + 1, n_resamples, seed)
     values, resolutions = np.empty((1 + draws.count, len(hypotheses))), np.zeros(len(hypotheses))
-    # Outcomes may equal predicted quantiles: they count as below or above.
+    # Outcomes equal to a predicted quantile count as below or as above.
     opened = np.empty(values.shape) if getattr(whole.law, "levels", None) is not None else None
     confirmed: Confirmation | None = None
 
@@ -169,7 +169,7 @@ def draw_all(
 
 
 def _opened(hypothesis: Hypothesis, column: Column) -> Column:
-    """Return a column in which what equals a quantile is outside of the event; means alone have one."""
+    """Return a column whose event excludes outcomes equal to the quantile; only means have one."""
     (look, statistic), view = hypothesis, column.view
     if view is None or view.see_open is None or isinstance(statistic, FeatureScan):
         return column
@@ -180,7 +180,7 @@ def _opened(hypothesis: Hypothesis, column: Column) -> Column:
 
 
 def _nearest(values: Array, opened: Array | None) -> Array:
-    """Return, column by column, the values whose first is nearer to the median of its draws.
+    """Return, for each column, the table whose observed value is nearer to the median of its draws.
 
     What a quantile claims allows for every count between the closed and the open one, and so for every
     value between both: only what speaks against it whichever is right is evidence. Where the median is
@@ -196,41 +196,41 @@ def _nearest(values: Array, opened: Array | None) -> Array:
 
 
 def columns_of_looks(hypotheses: Sequence[Hypothesis], seed: int) -> list[Column]:
-    """Return views with their statistics; what several need (a view, a lens's labels) is shared."""
+    """Return views with their statistics; a view or the labels through a lens are computed once."""
     views: dict[Look, Reduction] = {}
     columns = []
     for look, statistic in hypotheses:
         view = views.get(look) or views.setdefault(look, look.view())
         if isinstance(statistic, FeatureScan) and statistic.side == "under" and view.see_open:
-            view = view.opened  # the event that speaks for the forecast most
+            view = view.opened  # the version of the event that favours the forecast most
         view = view.strict if isinstance(statistic, OfHits) else view
         columns.append(Column(view, form_of(look, statistic.shuffled(seed), view.rows)))
     return columns
 
 
-# ------------------------------------------------------------------ what groups leave
+# ------------------------------------------------------------------ all other rows of larger groups
 
-_LEAST_LEFT = 1e-6  # of a parent's variance, for a difference to be more than rounding
+_LEAST_LEFT = 1e-6  # of a parent's variance: smaller differences are rounding
 
 
 class Subtraction(NamedTuple):
-    """A group, the group with one condition less, their mean checks, and what is left of both."""
+    """A group, its parent with one condition less, their mean checks, and the remaining rows."""
 
     look: Look
     parent: Look
-    own: int  # the places of the hypotheses
+    own: int  # indices of the hypotheses
     of_parent: int
-    ratio: float  # of the variance of the sum of the group's labels to that of the rest
-    rows: int  # of the rest
+    ratio: float  # variance of the group's label sum over that of the remaining rows
+    rows: int  # number of remaining rows
 
     @property
     def remaining(self) -> Look:
-        """The rows of the parent that are not in the group."""
+        """The rows of the parent outside the group."""
         return self.parent.without(self.look)
 
 
 def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtraction]:
-    """List what every group leaves of the groups with a condition less, where means are checked.
+    """List groups and parents whose means are checked, to check the remaining rows too.
 
     Like groups, they need ``min_rows`` rows.
     """
@@ -238,7 +238,7 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
     places = {h[0]: k for k, h in enumerate(hypotheses) if h[1] in of_means and h[0].event}
     pairs, variances, found = list(around(places, min_rows)), dict[Look, float](), []
     for look in {look for pair in pairs for look in pair}:
-        seen = look.view().rows  # of times all rows have some
+        seen = look.view().rows  # with times every row varies
         spread = seen.probs[:, 0] * seen.probs[:, 1] if seen.n_classes else np.ones(look.n_rows)
         variances[look] = float(seen.weights**2 @ spread)
     for look, whole in pairs:
@@ -250,7 +250,7 @@ def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtra
 
 
 def with_rests(values: Array, resolutions: Array, rests: Sequence[Subtraction]) -> tuple[Array, Array]:
-    """Add the mean checks of what groups leave: a sum over a parent less that over the group."""
+    """Add mean checks of the remaining rows: the parent's sum minus the group's."""
     more = np.empty((len(values), len(rests)))
     rounding = np.empty(len(rests))
     for k, each in enumerate(rests):
@@ -271,7 +271,7 @@ def check_resolution(
     n_clusters: int | None = None,
     factor: float = 1.0,
 ) -> None:
-    """Raise if the smallest p-value that so many draws can give would not be found at level alpha.
+    """Raise if the smallest p-value possible with so many draws is above the level after adjustment.
 
     ``n_clusters`` is their number where the draws are all signs that there are of them; ``factor`` is
     by what p-values are multiplied, where several answers are put together.
@@ -283,7 +283,7 @@ def check_resolution(
         smallest = min(1.0, factor * sides / (1 + draws))
         if correction != WESTFALL_YOUNG:
             smallest = float(adjusted([smallest] + [1.0] * (count - 1), correction)[0])
-        return smallest <= alpha  # as it will be compared, rounding and all
+        return smallest <= alpha  # compared exactly as in the result, rounding included
 
     if enough(n_resamples):
         return
@@ -310,7 +310,7 @@ def answers(
     level: float = 0.05,
     confirmed: Confirmation | None = None,
 ) -> Answers:
-    """Rank the observed labels among the draws, each hypothesis alone and all together."""
+    """Rank the observed labels among the draws, for each hypothesis alone and for all jointly."""
     observed, draws = values[0], values[1:]
     found, expected = [], []
     for h, side in enumerate(alternatives):
@@ -324,7 +324,7 @@ def answers(
         found = confirmed.larger(found, alternatives)
     pvalues = np.array([each.pvalue for each in found])
     evidence = evidence_of_draws(values, alternatives, resolutions)
-    evidence[np.isnan(evidence)] = 0.0  # of all rows alike: what is not a number says nothing
+    evidence[np.isnan(evidence)] = 0.0  # all rows alike: an undefined value is no evidence
     largest, threshold = evidence[1:].max(axis=1) + 0.0, None
     if correction != WESTFALL_YOUNG:
         together = adjusted(pvalues, correction)

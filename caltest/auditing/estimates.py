@@ -1,4 +1,4 @@
-"""Estimates beside the checks of an audit, which prove nothing.
+"""Estimates shown beside the checks of an audit; they prove nothing.
 
 *The usual numbers* describe the probability of class 1 for two classes, and the confidence in the top
 class for more; the log loss is that of the full vector. *Errors in units of the outcome* are for
@@ -41,17 +41,17 @@ from caltest.lenses import TopLabel, through
 from caltest.sampling import generator
 from caltest.statistics import ECE
 
-_MOST_SMOOTHED = 20_000  # rows of the smooth curve
-_SPAN, _STEP = 0.75, 0.01  # of the curve: share of the rows near a point, and how far points are apart
-_LEAST = 1e-15  # of a probability, for its logarithm; as scikit-learn has it
-_STATED = 0.95  # probability of the interval that is widened
+_MOST_SMOOTHED = 20_000  # rows for the smooth curve
+_SPAN, _STEP = 0.75, 0.01  # of the curve: share of rows near a point, and distance of its points
+_LEAST = 1e-15  # lower bound of a probability before taking its logarithm, as in scikit-learn
+_STATED = 0.95  # level of the interval that is widened
 _ROUNDING = 1e-9  # of a count
 
 
 @when_asked("ici", "e50", "e90")
 @dataclass(frozen=True)
 class UsualNumbers:
-    """Numbers that are usually printed of a model; NaN where the rows do not determine one.
+    """Metrics commonly reported for a model; NaN where the rows do not determine one.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class UsualNumbers:
 
 
 def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumbers:
-    """Return the usual numbers of predictions and labels already checked, ``line`` if it is fitted."""
+    """Return the usual metrics for checked predictions and labels; ``line`` if already fitted."""
     view, lens = through(whole, None, "top_label")
     p, y = view.rows.probs[:, 1], view.labels.astype(np.float64)
     w = view.rows.weights / view.rows.weights.sum()
@@ -106,7 +106,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
     of_label = whole.rows.probs[np.arange(len(whole.labels)), whole.labels]
     terms = brier, max(brier - calibrated, 0.0), max(uncertainty - calibrated, 0.0), uncertainty
     line, ece = line or recalibration_of(view), ECE().fitted(view.rows).given(view.rows)
-    others = of_scores - events  # pairs of an event and another row; ties count half
+    others = of_scores - events  # pairs of an event and a non-event; ties count half
     pairs = float(events.sum() * others.sum())
     auc = float(events @ (np.cumsum(others) - others / 2)) / pairs if pairs > 0.0 else float("nan")
     ranked = (auc, None) if whole.rows.n_classes == 2 else (None, event_rate)
@@ -119,7 +119,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
 
 
 def _distances(p: Array, y: Array) -> Callable[[], tuple[float | None, ...]]:
-    """Return what returns how far predictions are from a loess curve: mean, median, 90th percentile.
+    """Return a function for the distances from a loess curve: mean, median and 90th percentile.
 
     The curve is that of all rows, or of every k-th.
     """
@@ -131,9 +131,9 @@ def _distances(p: Array, y: Array) -> Callable[[], tuple[float | None, ...]]:
 
 
 def _from_curve(p: Array, y: Array) -> tuple[float | None, ...]:
-    from statsmodels.nonparametric.smoothers_lowess import lowess  # takes as long as a small audit
+    from statsmodels.nonparametric.smoothers_lowess import lowess  # as slow as a small audit
 
-    with np.errstate(all="ignore"):  # of few different predictions there is no curve
+    with np.errstate(all="ignore"):  # with few distinct predictions there is no curve
         curve = lowess(y, p, frac=_SPAN, it=0, delta=_STEP * float(np.ptp(p)), return_sorted=False)
     found = np.abs(np.clip(curve, 0.0, 1.0) - p)
     if not np.isfinite(found).all():
@@ -185,7 +185,7 @@ class InUnits:
         """Estimate what correction some rows would need."""
         law: Any = rows.law
         predicted = observed = low = high = None
-        error = 0.0  # where distributions state no mean
+        error = 0.0  # for distributions without a mean
         with suppress(InputError), np.errstate(over="ignore", invalid="ignore"):
             (mean, _), w = law.mean_and_variance(), rows.weights
             observed = float(w @ outcomes / w.sum())
@@ -196,7 +196,7 @@ class InUnits:
             half = half_width(sums, float(w.sum()), level / 2)
             if np.isfinite([error - half, error + half]).all():
                 low, high = error - half, error + half
-            else:  # no number is as large
+            else:  # overflow: the numbers are not finite
                 predicted, observed, error = None, None, 0.0
         factor = _widening(law, outcomes + error, design.plain, level)
         few = isinstance(law, Pool) and factor[0] is None
@@ -205,13 +205,14 @@ class InUnits:
 
 
 def _spread(rows: Rows, outcomes: Array, error: float) -> float | None:
-    """Return by what members would have to be spread around their mean."""
+    """Return the factor by which members would have to spread around their mean."""
     members: Any = rows.law.without(outcomes)  # type: ignore[attr-defined]
     with np.errstate(over="ignore", invalid="ignore"):
         mean, variance = members.mean_and_variance()
-        # Of an outcome that is as one of N members: (N + 1) / (N − 1) times their variance.
+        # If the outcome is like one of N members, its expected squared distance is (N + 1) / (N − 1)
+        # times their variance.
         more = np.asarray((members.counts + 1) / np.maximum(members.counts - 1, 1))
-        w = rows.weights * (members.counts > 1)  # one has no spread
+        w = rows.weights * (members.counts > 1)  # a single member has no spread
         expected = more.max() * float(w @ (variance * (more / more.max())))
         seen = float(w @ (outcomes + error - mean) ** 2)
     return float(np.sqrt(seen / expected)) if 0.0 < expected < np.inf and seen < np.inf else None
@@ -220,8 +221,8 @@ def _spread(rows: Rows, outcomes: Array, error: float) -> float | None:
 def _widening(
     law: Predictive, outcomes: Array, plain: bool, level: float
 ) -> tuple[float | None, float | None, float | None]:
-    """Return by what the ends of intervals have to move away from the median, with an interval."""
-    # Of quantile forecasts outcomes are known as cells, and few members have no such quantiles.
+    """Return the factor by which interval ends must move away from the median, with an interval."""
+    # Outcomes of quantile forecasts are known only as cells; few members have no such quantiles.
     if law.levels is not None or (1.0 - _STATED) * np.min(getattr(law, "counts", np.inf)) < 4.0:
         return None, None, None
     n = law.n_samples
@@ -233,7 +234,7 @@ def _widening(
     first, last = np.ceil(bdtrik([level / 2, 1.0 - level / 2], n, _STATED) - _ROUNDING)
     ranks = np.ceil(_STATED * n), first, 1 + last
     factor, *ends = (float(times[int(min(max(rank, 1), n)) - 1]) for rank in ranks)
-    if not np.isfinite(factor) or max(ranks) > n:  # so few rows do not bound it
+    if not np.isfinite(factor) or max(ranks) > n:  # too few rows to bound it
         return None, None, None
     return factor, *(ends if plain else (None, None))
 
@@ -245,16 +246,16 @@ Kind: TypeAlias = Literal[
     "order", "shift", "temperature", "temperature and shift", "factor", "line", "isotonic"
 ]
 
-#: From the simplest on: a later one has to gain clearly more to be chosen.
+#: From the simplest on; a later one is chosen only if it gains clearly more.
 KINDS: tuple[Kind, ...] = ("order", "temperature", "shift", "temperature and shift", "isotonic")
 _FOLDS = 5
-_FEWEST = 100  # rows, below which nothing is tried
-_MOST = 2e5  # predicted numbers of the rows that are tried
+_FEWEST = 100  # rows, below which no remedy is tried
+_MOST = 2e5  # predicted numbers in the rows used
 _MOST_ISOTONIC = 100  # classes
 _CLEAR = 2.0  # standard errors
-_MOST_LEFT = 30  # views of which it is estimated what stays
-_OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in its deviations
-_SMALLEST = 1e-12  # of a probability, for its logarithm
+_MOST_LEFT = 30  # views for which the remaining error is estimated
+_OF_CHANCE = (2.0 / np.pi) ** 0.5  # mean absolute value of a standard normal variable
+_SMALLEST = 1e-12  # lower bound of a probability before taking its logarithm
 
 
 @dataclass(frozen=True)
@@ -317,12 +318,12 @@ class Remedy:
 
     @property
     def clear(self) -> bool:
-        """Whether the gain is beyond what chance explains, or about."""
+        """Whether the gain is larger than chance explains (about)."""
         return self.gain > _CLEAR * self.gain_se
 
     @property
     def leaves(self) -> bool:
-        """Whether the mean error that it leaves is beyond what chance explains, or about."""
+        """Whether the remaining mean error is larger than chance explains (about)."""
         return abs(self.after) > _CLEAR * self.after_se
 
 
@@ -378,13 +379,13 @@ def remedies(
     return tuple(replace(each, chosen=best is not None and each is best[0]) for each, _ in tried)
 
 
-#: A remedy, and the loss of every row with it.
+#: A remedy, and the loss of each row under it.
 Tried: TypeAlias = tuple[Remedy, Array]
 
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Rows that are cut into folds: ``unit`` are clusters, or rows."""
+    """Rows split into folds by ``unit``: clusters, or rows."""
 
     rows: Rows
     labels: NDArray[Any]
@@ -393,36 +394,36 @@ class Folds:
     about: Look
     shown: Mapping[Any, Look]
     others: Mapping[Any, Look]
-    places: Labels  # of these rows among all
+    places: Labels  # positions of these rows among all rows
     limit: Limit
 
     @property
     def given(self) -> Array:
-        """The predictions as they are."""
+        """The uncorrected predictions."""
         return np.asarray(self.rows.probs)
 
     @property
     def kinds(self) -> Sequence[Kind]:
-        """What is tried, from the simplest on."""
+        """The remedies to try, simplest first."""
         few = self.rows.n_classes <= _MOST_ISOTONIC
         return [kind for kind in KINDS if few or kind not in ("isotonic", "order")]
 
     def fit(self, kind: Kind, rows: Mask) -> tuple[Mend, dict[str, float]]:
-        """Fit a remedy to some rows; return it, and its numbers by the names of fields."""
+        """Fit a remedy on some rows; return it, with its parameters by field name."""
         mend, slope = fit(kind, self.given[rows], self.labels[rows], self.rows.weights[rows])
         return mend, {"slope": slope} if "temperature" in kind else {}
 
     def losses(self, probs: Array) -> Array:
-        """Return the loss of every row."""
+        """Return the loss of each row."""
         return np.asarray(-np.log(np.maximum(probs[np.arange(len(probs)), self.labels], _SMALLEST)))
 
     def member(self, look: Look) -> NDArray[np.bool_]:
-        """Return which rows a look is of."""
+        """Return which rows belong to a look."""
         all_rows = np.ones(len(self.labels), bool)
         return all_rows if look.places is None else np.isin(self.places, look.places)
 
     def through(self, look: Look, probs: Array) -> tuple[Array, Array, Array]:
-        """Return the scores of a look, their errors, and how rows count in it."""
+        """Return scores, errors and weights of the rows in a look."""
         own = look.scope.lens
         lens = own if own is not None or self.rows.n_classes == 2 else TopLabel()
         view, _ = through(Sample(self.rows.shown_as(probs, self.rows.classes), self.labels), lens)
@@ -431,7 +432,7 @@ class Folds:
         return scores, scores - view.labels, w
 
     def left(self, probs: Array) -> tuple[tuple[tuple[Any, float, float], ...], float]:
-        """Return what is predicted where means are wrong, the errors, and the largest beyond.
+        """Return mean predictions and errors of reported and newly wrong views, and the largest excess.
 
         Of means that were not: those that would be beyond the limit if they had no error before.
         """
@@ -446,24 +447,24 @@ class Folds:
 
     @cached_property
     def stated(self) -> dict[Any, float]:
-        """What is predicted on average where means were not found wrong, by the key of the view."""
+        """Mean predictions of views without a proved error, by the key of the view."""
         return {key: self.mean_of(look, self.given)[0] for key, look in self.others.items()}
 
     def mean_of(self, look: Look, probs: Array) -> tuple[float, float]:
-        """Return what is predicted on average, and its error."""
+        """Return the mean prediction and its error."""
         scores, errors, w = self.through(look, probs)
         total = max(float(w.sum()), np.finfo(float).tiny)
         return float(w @ scores) / total, float(w @ errors) / total
 
     def mean(self, values: Array, weights: Array | None = None) -> tuple[float, float]:
-        """Return the weighted mean and its standard error, over clusters."""
+        """Return the weighted mean and its cluster-robust standard error."""
         w = self.rows.weights if weights is None else weights
         found = float(w @ values) / float(w.sum())
         sums = np.bincount(self.unit, w * (values - found))
         return found, float(np.sqrt(sums @ sums)) / float(w.sum())
 
     def remedy(self, kind: Kind, in_group: bool) -> Tried:
-        """Cross-fit a remedy; return it with the loss of every row."""
+        """Cross-fit a remedy; return it with the loss of each row."""
         given, changed, fits = self.given, self.given.copy(), list[dict[str, float]]()
         inside = self.member(self.about) if in_group else np.ones(len(self.labels), bool)
         for k in range(_FOLDS):
@@ -483,21 +484,22 @@ class Folds:
         return Remedy(kind, in_group, *gain, *errors, rows=len(self.labels), **told), loss
 
     def best(self, tried: Sequence[Tried]) -> Tried | None:
-        """Return the remedy to advise; None if none helps."""
+        """Return the remedy to recommend; None if none helps."""
         before = self.left(self.given)[1]
         least = min(each.excess for each, _ in tried)
         if least < before:
             enough = [pair for pair in tried if pair[0].excess == least]
             return self._simplest(enough, enough[0])
-        # The limit does not separate them: none brings more inside than there is.
+        # The limit does not separate them: none brings more views within it than the raw predictions
+        # do.
         best = self._simplest(tried)
-        if best is not None and best[0].leaves:  # an error of the group that one of it does not
+        if best is not None and best[0].leaves:  # one for the group alone may leave none there
             inside = [pair for pair in tried if pair[0].in_group and not pair[0].leaves]
             best = self._simplest(inside) or best
         return best
 
     def _simplest(self, tried: Iterable[Tried], best: Tried | None = None) -> Tried | None:
-        """Return the simplest that none gains clearly more than; else the one that is there."""
+        """Return the simplest remedy that no other clearly beats, starting from ``best``."""
         for remedy, loss in tried:
             if not remedy.clear:
                 continue
@@ -528,13 +530,13 @@ Mend: TypeAlias = Callable[[Array], Array]
 
 
 def fit(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
-    """Fit a remedy; return what it makes of probabilities, and its slope."""
+    """Fit a remedy; return the correction as a function of probabilities, and its slope."""
     how = {"isotonic": _isotonic, "order": _order}.get(kind, partial(_softmax, kind))
     return how(probs, labels, weights)
 
 
 def _order(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
-    """Give every class the column with which the labels are most likely."""
+    """Assign columns to classes so that the labels are most likely."""
     logs, m = weights[:, None] * np.log(np.maximum(probs, _SMALLEST)), probs.shape[1]
     won = np.stack([np.bincount(labels, column, m) for column in logs.T])  # by column and class
     _, columns = scipy.optimize.linear_sum_assignment(won.T, maximize=True)
@@ -574,7 +576,7 @@ def _softmax(kind: Kind, probs: Array, labels: Labels, weights: Array) -> tuple[
 
 
 def _isotonic(probs: Array, labels: Labels, weights: Array) -> tuple[Mend, float]:
-    """Fit isotonic regression of every class; no probability is 0 or 1."""
+    """Fit isotonic regression for each class, keeping probabilities away from 0 and 1."""
     least = 1.0 / (len(labels) + 2.0)
     columns = range(1, 2) if probs.shape[1] == 2 else range(probs.shape[1])
     steps = []

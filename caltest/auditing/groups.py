@@ -1,4 +1,4 @@
-"""Columns that group the rows, read from containers of any kind."""
+"""Group columns, read from containers of any kind."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ Places: TypeAlias = NDArray[np.intp]
 MISSING = "(missing)"
 NO_NUMBER = "(not a number)"
 MOST_VALUES = 1000
-FEWEST_ROWS = 2  # of a group: no statistic of pairs can do with one
-MOST_NUMBERS = 20  # values of a column of numbers; more are cut into ranges
-_TENTHS = 10  # of what is predicted
-_NAMED = 20  # of the groups of a column that are too small
-_ONLY_NAME = "group"  # of a column that came without one
-_MOST_CROSSED = 50_000_000  # rows held of all groups of several columns: 400 MB
+FEWEST_ROWS = 2  # rows in a group: pair statistics need two
+MOST_NUMBERS = 20  # distinct numbers in a column; columns with more are cut into ranges
+_TENTHS = 10  # ranges of the predicted level or spread
+_NAMED = 20  # small groups of a column that are named
+_ONLY_NAME = "group"  # name of a column without a name
+_MOST_CROSSED = 50_000_000  # rows held for all groups of several columns: 400 MB
 _CODE = re.compile(r"0\d+")
 
 
 class Grouping(NamedTuple):
-    """The groups that one column makes: its values as text, in order, and the value of every row."""
+    """The groups of one column: their values as text, in order, and the value index of each row."""
 
     column: str
     values: tuple[str, ...]
     member: Places
-    cut: int = 0  # the distinct numbers that were cut into ranges, if they were
-    notes: tuple[str, ...] = ()  # on entries of another kind than most
-    crosses: bool = True  # with other columns
-    doubts: tuple[Premise, ...] = ()  # on values that look like one
+    cut: int = 0  # number of distinct values, if they were cut into ranges
+    notes: tuple[str, ...] = ()  # about entries of an unusual kind
+    crosses: bool = True  # whether it is crossed with other columns
+    doubts: tuple[Premise, ...] = ()  # about values that look like a missing value
 
     def rows(self) -> list[Places]:
-        """Return the places of the rows of each value."""
+        """Return the row numbers of each value."""
         return _parts(self.member, len(self.values))
 
 
 def read_groups(
     groups: object, n_rows: int, counting: Places | None = None, **beside: object
 ) -> tuple[Grouping, ...]:
-    """Read group columns, as `audit` takes them; ``beside``, by name, is what has the same rows.
+    """Read group columns as `audit` takes them; ``beside``: other arguments with these rows, by name.
 
     Values are compared as they are spelled; missing ones are a group of their own. Groups are made of
     the ``counting`` rows, if given, as if there were no others.
@@ -68,7 +68,7 @@ def read_groups(
 
 
 def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list[str]]:
-    """Read group columns whose values stay as they are, numbers too: by name, a text for every row."""
+    """Read group columns without cutting numbers into ranges: a text per row, by column name."""
     found = dict[str, list[str]]()
     for name, cells in columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside).items():
         own = column_of(cells, f"column {shown_column(name)!r}", "group")
@@ -79,18 +79,18 @@ def group_texts(groups: object, n_rows: int, **beside: object) -> dict[str, list
 
 
 def by_prediction(law: Predictive, taken: Iterable[str], min_rows: int) -> Iterable[Grouping]:
-    """Group rows by the predicted level and by the predicted spread, in tenths if rows are enough."""
+    """Group rows by predicted level and predicted spread, in tenths if there are enough rows."""
     for column, values in ((law.level_name, law.level()), ("predicted spread", law.spread())):
         column = f"{column} (of the model)" if column in taken else column
         largest = float(np.abs(np.nan_to_num(values, posinf=0.0, neginf=0.0)).max()) or 1.0
-        values = np.round(values / largest, 9) * largest  # what differs by rounding is equal
+        values = np.round(values / largest, 9) * largest  # differences by rounding vanish
         first, last = _cut(values, min(_TENTHS, law.n_samples // max(min_rows, FEWEST_ROWS)))
         if len(last) > 1:
             yield _in_ranges(column, values, first, last)
 
 
 def _in_ranges(column: str, values: Any, first: Any, last: Any) -> Grouping:
-    """Group numbers by ranges, named by as few digits as tell them apart."""
+    """Group numbers by ranges, named with as few digits as distinguish them."""
     for digits in range(2, 18):
         names = [" to ".join(dict.fromkeys(ends)) for ends in _ends(first, last, digits)]
         if len(set(names)) == len(names):
@@ -101,11 +101,11 @@ def _in_ranges(column: str, values: Any, first: Any, last: Any) -> Grouping:
 def claimed(
     sets: Any, groups: Sequence[Grouping], features: Sequence[Grouping], min_rows: int
 ) -> tuple[tuple[Grouping, ...], ...]:
-    """Return the columns in which coverage of sets is claimed, size and class too, and the others.
+    """Return the columns for which sets claim coverage (size and class too), and the other columns.
 
     Sizes with few rows are taken together, and what is empty with the next; of widths there are fifths.
     """
-    size = sets.size.astype(np.float32)  # in which what differs by rounding is equal
+    size = sets.size.astype(np.float32)  # differences by rounding vanish in float32
     sizes, counts = np.unique(size, return_counts=True)
     fewest = min_rows if sets.names else max(min_rows, sets.n_samples // 5)
     first, held = [0], 0
@@ -127,14 +127,14 @@ def claimed(
 
 
 def _cut(numbers: NDArray[np.float64], parts: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Cut numbers at their own quantiles, equal ones together; return where parts begin and end."""
+    """Cut numbers at their quantiles, keeping ties together; return first and last values of parts."""
     ordered = np.sort(numbers)
     last = np.unique(ordered[-(-np.arange(1, parts + 1) * len(ordered) // max(parts, 1)) - 1])
     return np.append(ordered[0], ordered[np.searchsorted(ordered, last[:-1], "right")]), last
 
 
 def _parts(member: Places, count: int) -> list[Places]:
-    """Return the places of each of so many values, in their order."""
+    """Return the row numbers of each of ``count`` values, in order."""
     places = np.argsort(member, kind="stable")
     return np.split(places, np.cumsum(np.bincount(member, minlength=count))[:-1])
 
@@ -142,7 +142,7 @@ def _parts(member: Places, count: int) -> list[Places]:
 def _ranges(
     column: str, cells: list[Any], codes: Places, values: Any, counting: Places | None
 ) -> Grouping | None:
-    """Cut many different numbers at their own quantiles, equal ones together; None if there are few.
+    """Cut a column of many distinct numbers at its quantiles, keeping ties together; None if few.
 
     Values are numbers, or text as it is spelled. A few entries may be no numbers: they are a group of
     their own. Codes with leading zeros are text.
@@ -154,11 +154,11 @@ def _ranges(
             return None
         each, text = np.array([number_of(x) for x in values]), np.array([bool(x) for x in values])
         absent = np.array([value is None or is_missing(value) for value in values])
-    each = each.astype(np.float64)  # in which large ones may be one
+    each = each.astype(np.float64)  # large integers may become equal
     is_number, times = np.isfinite(each), np.bincount(codes, minlength=len(values))
     absent |= np.isnan(each) & ~text
     other = ~is_number & ~absent
-    # Of a column of numbers, at most a tenth may be something else.
+    # A column of numbers may hold at most a tenth of other entries.
     if times[other].sum() > 0.1 * times[~absent].sum():
         return None
     numbers = np.where(is_number, each, np.nan)[codes]
@@ -166,7 +166,7 @@ def _ranges(
     if (different := len(np.unique(each[is_number]))) <= MOST_NUMBERS:
         return None
     first, last = _cut(known, 5)
-    if len(last) == 1:  # most rows have the largest number
+    if len(last) == 1:  # most rows hold the largest number
         last = np.append(known[known < last].max(), last)
         first = np.append(first, last[1])
     written = [_ends(first, last, digits) for digits in (4, 6, 9, 17)]
@@ -188,7 +188,7 @@ def _ranges(
 
 
 def _ends(first: np.ndarray, last: np.ndarray, digits: int) -> list[list[str]]:
-    """Write where ranges begin and end, once where that is the same."""
+    """Write the ends of ranges; a range of a single number has one end."""
     pairs = zip(first.tolist(), last.tolist(), strict=True)
     return [[positional(end, digits) for end in dict.fromkeys(pair)] for pair in pairs]
 
@@ -204,7 +204,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
     if found := _ranges(column, cells, codes, texts, counting):
         return found._replace(notes=(*found.notes, *notes))
     names: dict[str | None, str] = {}
-    for text in texts:  # what is missing, and what is empty, is named as no other value is
+    for text in texts:  # missing and empty values get a name that no other value has
         names[text] = text or (MISSING if text is None else EMPTY)
         while not text and names[text] in texts:
             names[text] = f"({names[text]})"
@@ -214,7 +214,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
         raise InputError(f"{many}, more than the {MOST_VALUES:,} that are possible; {do}.")
 
     def place(text: str | None) -> tuple[int, float, str]:
-        """Return where a value comes: numbers in their order, then text, then what is missing."""
+        """Return the sort key of a value: numbers by size, then text, then missing."""
         name, number = names[text], math.nan
         with suppress(ValueError):
             number = float(name)
@@ -226,7 +226,7 @@ def _grouping(column: str, cells: list[Any], counting: Places | None) -> Groupin
 
 
 def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:
-    """Say how columns were read."""
+    """Return notes on how columns were read."""
     found = [
         f"Column {shown_column(each.column)!r} has {each.cut:,} different numbers, and was cut at its "
         f"own quantiles into {sum(value not in (NO_NUMBER, MISSING) for value in each.values)} ranges "
@@ -240,14 +240,14 @@ def notes_on(groupings: Iterable[Grouping]) -> tuple[str, ...]:
 def known_before(
     groupings: Sequence[Grouping], sample: Sample
 ) -> tuple[tuple[Grouping, ...], tuple[Premise, ...]]:
-    """Return the columns that are no function of the outcome, and what the others are."""
+    """Return the columns that are not functions of the outcome, and a premise for each other one."""
     codes = {each.column: (each.member, each.member) for each in groupings}
     found = functions_of_outcome(codes, sample, "groups", "its groups are not examined")
     return tuple(each for each in groupings if each.column not in found), tuple(found.values())
 
 
 def sought(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise, ...]]:
-    """Leave out features that are groups too, or functions of the outcome; return what these are."""
+    """Drop features that are also groups, or functions of the outcome; return premises about these."""
     rows, features = whole.rows, whole.rows.features
     if features is None:
         return whole, ()
@@ -263,7 +263,7 @@ def sought(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise
 
 
 def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
-    """Split groups into those to look at and those that are too small, named with the reason."""
+    """Split the groups of a column into those to examine and those too small, with the reason."""
     column = shown_column(grouping.column)
     if len(grouping.values) == 1:
         value = shown_value(grouping.values[0]).strip("'")
@@ -287,7 +287,7 @@ def large_enough(grouping: Grouping, min_rows: int) -> tuple[list[tuple[Group, P
 def crossed(
     groupings: Sequence[Grouping], intersections: int, min_rows: int
 ) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
-    """Cross columns two by two, up to so many at once; groups that are too small are counted."""
+    """Cross up to ``intersections`` columns; groups that are too small are reported."""
     several = [grouping for grouping in groupings if len(grouping.values) > 1 and grouping.crosses]
     fewest = max(min_rows, FEWEST_ROWS)
     kept, skipped, held = list[tuple[Group, Places]](), list[Skipped](), 0
@@ -317,7 +317,7 @@ def crossed(
 
 
 def distinct(every: Iterable[tuple[Group, Places]]) -> tuple[list[tuple[Group, Places]], list[Skipped]]:
-    """Keep the first of groups that are the same rows, and name others, but not its own crossings."""
+    """Keep the first of groups with the same rows; report the others, except its own crossings."""
     first: dict[bytes, Group] = {}
     kept, skipped, more = list[tuple[Group, Places]](), list[Skipped](), 0
     for group, rows in every:

@@ -1,4 +1,4 @@
-"""A limit of mean errors: what lies beyond it, what is shown to be inside, and the rows that takes.
+"""Limits for mean errors: what lies beyond, what is proved to be within, and the rows needed.
 
 An error that matters is one beyond the limit: in points of probability, as a ratio of predicted to true
 rate, or both, of which the wider counts. An interval of the simultaneous family that lies beyond proves
@@ -27,16 +27,16 @@ from caltest.forms import Side
 
 Place: TypeAlias = Literal["beyond", "inside", "across"]
 
-_MOST_ROWS = 2.0**40  # that are looked for
-_CLOSE = 1e-4  # of a number of rows
-_ALIKE = 0.98  # of a spread: then events are binomial, nearly
+_MOST_ROWS = 2.0**40  # most rows considered
+_CLOSE = 1e-4  # relative precision of a number of rows
+_ALIKE = 0.98  # of a spread: from here on events are nearly binomial
 
 
 BOTH: tuple[Side, ...] = ("under", "over")
 
 
 class Limit(NamedTuple):
-    """The mean error that matters: in points, as a ratio, or the wider of both; on either side, or one.
+    """The mean error that matters: in points, as a ratio, or the wider of both; one-sided or two-sided.
 
     Attributes
     ----------
@@ -55,12 +55,12 @@ class Limit(NamedTuple):
 
     @classmethod
     def of(cls, materiality: Any, ratio: float | None, sides: tuple[Side, ...] = BOTH) -> Self:
-        """Return that of a number, or of one for "too_low" and one for "too_high": None matters not."""
+        """Return the limit for a number, or for numbers by side (None: that side does not matter)."""
         if not isinstance(materiality, Mapping):
             under, over = (materiality if side in sides else None for side in BOTH)
             return cls(under, over, ratio, sides)
         points = materiality.get("too_low"), materiality.get("too_high")
-        if sides == ("over",) and points[1] is None:  # of sets: coverage that is too low
+        if sides == ("over",) and points[1] is None:  # for sets: coverage that is too low
             points = points[::-1]
         matter = (side for side, each in zip(BOTH, points, strict=True) if each is not None)
         return cls(*points, ratio, tuple(matter))
@@ -70,19 +70,19 @@ class Limit(NamedTuple):
 
     @property
     def only(self) -> Side | None:
-        """The one side that matters; None where both do."""
+        """The only side that matters; None if both do."""
         return self.sides[0] if len(self.sides) == 1 else None
 
     @property
     def drawn(self) -> tuple[float, ...]:
-        """The errors or ratios where it lies; none of points with a ratio, which differ by view."""
+        """Errors or ratios at which it is drawn; none for points with a ratio, which differ by view."""
         by = self.ratio or 1.0
         ends = (-(self.under or 0.0), self.over or 0.0) if self.ratio is None else (1.0 / by, by)
         one = bool(self) and (self.ratio is None or self.under is self.over is None)
         return tuple(end for side, end in zip(BOTH, ends, strict=True) if one and side in self.sides)
 
     def allowed(self, predicted: float) -> tuple[float, float]:
-        """Return between which true rates a predicted mean has no error that matters."""
+        """Return the interval of true rates for which a predicted mean has no error that matters."""
         times = self.ratio or 1.0
         least = min(predicted - (self.over or 0.0), predicted / times)
         most = max(predicted + (self.under or 0.0), predicted * times)
@@ -92,7 +92,7 @@ class Limit(NamedTuple):
     def cut(
         self, predicted: float, low: float, high: float, *, ends: tuple[float, float] = (0.0, 1.0)
     ) -> tuple[float, float]:
-        """Return the interval of an error without the end of a side that does not matter.
+        """Return the interval of an error, extended to the range on a side that does not matter.
 
         There any true mean may be: between the ``ends``, those of a rate by default.
         """
@@ -100,24 +100,24 @@ class Limit(NamedTuple):
         return least, high if "under" in self.sides else predicted - ends[0]
 
     def shown(self, of: Any) -> Any:
-        """Return an error with its interval as it is shown: without an end it goes to the estimate."""
+        """Return an error with its interval for display: a missing end is replaced by the estimate."""
         ends = {"under": {"low": of.error}, "over": {"high": of.error}}
         return replace(of, **ends.get(self.only or "", {}))
 
     def place(self, predicted: float, low: float, high: float) -> Place:
-        """Say where the interval of an error lies, predicted less true rate."""
+        """Return where the interval of an error (predicted minus true rate) lies against the limit."""
         least, most = self.allowed(predicted)
         if predicted - low < least or predicted - high > most:
             return "beyond"
         return "inside" if least <= predicted - high and predicted - low <= most else "across"
 
     def exceeded(self, predicted: float, error: float) -> bool:
-        """Say whether an error, as a number, is beyond the limit; never without one."""
+        """Return whether an error, as a number, is beyond the limit; False without a limit."""
         return bool(self) and self.place(predicted, error, error) == "beyond"
 
 
 class Wanted(NamedTuple):
-    """A view whose mean is to be shown inside a limit.
+    """A view whose mean should be proved to be within a limit.
 
     Attributes
     ----------
@@ -144,14 +144,14 @@ class Wanted(NamedTuple):
 
     @classmethod
     def of(cls, scores: Array, weights: Array, share: tuple[float, bool], part: float) -> Wanted:
-        """Return that of predictions that differ."""
+        """Return the requirement for predictions that differ."""
         mean, each = (float(np.average(x, weights=weights)) for x in (scores, scores * (1.0 - scores)))
         spread = each / (mean * (1.0 - mean)) if 0.0 < mean < 1.0 else 1.0
         return cls(mean, *share, part, min(spread, 1.0))
 
 
 class Goal(NamedTuple):
-    """That views are shown to be inside a limit.
+    """The aim that views are proved to be within a limit.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ class Goal(NamedTuple):
 
 
 def rows_needed(wanted: Sequence[Wanted], goal: Goal) -> list[int | None]:
-    """Return how many rows would show each view, by itself; None where no number of rows would do."""
+    """Return the rows needed for each view alone; None if no number suffices."""
     if not wanted:
         return []
 
@@ -192,7 +192,7 @@ def rows_needed(wanted: Sequence[Wanted], goal: Goal) -> list[int | None]:
 
 
 def quickest(ways: Sequence[Sequence[Wanted]], goal: Goal) -> tuple[list[Wanted], list[int | None]]:
-    """Return of several ways to show each view inside a limit the one that takes fewest rows."""
+    """Return, for each view, the way of proof that needs fewest rows, and the rows needed."""
     needed = iter(rows_needed(list(chain(*ways)), goal))
     rows = [[next(needed) or math.inf for _ in each] for each in ways]
     best = [each.index(min(each)) for each in rows]
@@ -202,7 +202,7 @@ def quickest(ways: Sequence[Sequence[Wanted]], goal: Goal) -> tuple[list[Wanted]
 
 
 def rows_in_all(wanted: Sequence[Wanted], goal: Goal) -> int | None:
-    """Return the fewest rows in all by which all views are shown to be inside with this probability.
+    """Return the fewest rows in total that prove all views within the limit with this probability.
 
     Their probabilities are multiplied: views that share rows help each other. None if none would do.
     """
@@ -217,17 +217,17 @@ def rows_in_all(wanted: Sequence[Wanted], goal: Goal) -> int | None:
 
 
 def joint_chance(n: int, wanted: Sequence[Wanted], goal: Goal) -> float:
-    """Return the chance of all views to be shown inside a limit by so many rows in all."""
+    """Return the probability that all views are proved within the limit with ``n`` rows in total."""
     rows = np.floor(n * np.array([each.part * each.share for each in wanted]))
     return float(chances(np.maximum(rows, 1.0), wanted, goal).prod())
 
 
 def chances(n: Array, wanted: Sequence[Wanted], goal: Goal) -> Array:
-    """Return the chance of each view to be shown inside a limit by so many rows in effect."""
+    """Return the probability that each view is proved within the limit with ``n`` effective rows."""
     predicted = np.array([each.predicted for each in wanted])
     least, most = np.array([goal.limit.allowed(each.predicted) for each in wanted]).T
     by_bound = np.array([each.by_bound for each in wanted])
-    first = _fewest(n, least, goal.level, by_bound)  # events from which on the lower limit is inside
+    first = _fewest(n, least, goal.level, by_bound)  # fewest events for which the lower limit is inside
     last = n - _fewest(n, 1.0 - most, goal.level, by_bound)
     spread, found = np.array([each.spread for each in wanted]), []
     for truth in (predicted - goal.error, predicted + goal.error):
@@ -237,7 +237,7 @@ def chances(n: Array, wanted: Sequence[Wanted], goal: Goal) -> Array:
 
 
 def _at_most(events: Array, n: Array, rate: Array, spread: Array) -> Array:
-    """Return the chance of so many events or fewer: binomial, or normal where predictions differ."""
+    """Return P(at most so many events): binomial, or normal if predictions differ."""
     found = betainc(np.maximum(n - events, 1e-300), np.maximum(events, 0.0) + 1.0, 1.0 - rate)
     deviation = np.sqrt(np.maximum(n * spread * rate * (1.0 - rate), 1e-300))
     found = np.where(spread < _ALIKE, ndtr((events + 0.5 - n * rate) / deviation), found)
@@ -245,7 +245,7 @@ def _at_most(events: Array, n: Array, rate: Array, spread: Array) -> Array:
 
 
 def _fewest(n: Array, rate: Array, level: float, by_bound: NDArray[np.bool_]) -> Array:
-    """Return the fewest events of n rows whose lower limit is at least a rate; n + 1 if none is."""
+    """Return the fewest events in n rows whose lower limit reaches the rate; n + 1 if none does."""
     rate = np.clip(rate, 0.0, 1.0)
     low, high = np.floor(n * rate) - 1.0, n + 1.0
     far = np.ceil(n * rate + 10.0 * np.sqrt(n * rate * (1.0 - rate)) + 100.0)
@@ -255,7 +255,7 @@ def _fewest(n: Array, rate: Array, level: float, by_bound: NDArray[np.bool_]) ->
     while (high - low > 1.0).any():
         middle = np.floor((low + high) / 2.0)
         k, open_ = np.maximum(middle, 0.0), high - low > 1.0
-        tail = betainc(np.maximum(k, 1.0), np.maximum(n - k, 0.0) + 1.0, rate)  # of k events or more
+        tail = betainc(np.maximum(k, 1.0), np.maximum(n - k, 0.0) + 1.0, rate)  # of k or more events
         inside = np.where(k > 1.0, tail <= level, (k == 1.0) & (level >= n * rate))
         seen, least = k / n, np.clip(rate, 1e-300, 1.0)
         with np.errstate(divide="ignore", invalid="ignore"):

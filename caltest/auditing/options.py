@@ -1,4 +1,4 @@
-"""What an audit is asked for: lenses, statistics and options, those by default, and the call."""
+"""Options of an audit: lenses, statistics, their defaults, and the call that repeats it."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ CANONICAL = "canonical"
 CLASSWISE = "classwise"
 TOP_LABEL = "top_label"
 DISTRIBUTION = "distribution"
-COVERAGE = "coverage"  #: Of sets, whose rows are covered or not.
+COVERAGE = "coverage"  #: For sets, whose rows are covered or not.
 LENSES = (CANONICAL, TOP_LABEL, CLASSWISE)
-#: Of predicted distributions of numbers: the whole, intervals, the median, and both tails.
+#: For distributions of numbers: the whole, intervals, the median and both tails.
 LENSES_OF_NUMBERS = (
     DISTRIBUTION, "interval:0.5", "interval:0.8", "interval:0.95", "quantile:0.5", "quantile:0.025",
     "quantile:0.975",
 )  # fmt: skip
 _OF_VECTORS = (DISTRIBUTION, "ranks:average", "ranks:band_depth")
-_FOLLOWED = 0.1  # of the rows, until the last horizon that is looked at by default
-_MOST_PAIRED = 20  # entries of which every two are looked at
+_FOLLOWED = 0.1  # share of rows that must be followed until the last default horizon
+_MOST_PAIRED = 20  # entries up to which all pairs are examined
 WESTFALL_YOUNG = "westfall_young"
 
 ALPHA = 0.05
@@ -56,7 +56,7 @@ INTERSECTIONS = 2
 
 
 def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
-    """Return the lenses that are asked for, or the default ones; for vectors those of every entry.
+    """Return the requested or default lenses; for vectors those of every entry.
 
     By default pairs of entries are included if there are few entries.
     """
@@ -87,7 +87,7 @@ def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
     levels: list[float] = law.levels[2 * counts >= counts.max()].round(9).tolist()
 
     def nearest(level: float) -> float:
-        """Return a level; of two that are as near, that farther from the median."""
+        """Return the nearest stated level; if two are equally near, the one farther from the median."""
         return min(levels, key=lambda each: (round(abs(each - level), 9), -abs(each - 0.5)))
 
     widths, single = set(), set()
@@ -103,7 +103,7 @@ def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
 
 
 def lenses_of_times(law: Survival) -> tuple[str, ...]:
-    """Return the default lenses: the whole, until half of all events are predicted, until the end.
+    """Return the default lenses: the whole, the time of half the predicted events, and the end.
 
     Horizons are times that the curves state, unless these are many. The whole is left out where curves
     are of few times, with no statement between them. The end is where a tenth of the rows are still
@@ -116,7 +116,7 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
     marks = marks[: max(int(np.sum(followed >= _FOLLOWED)), 1)]
     risks = np.array([float(law.risk(time).mean()) for time in marks])
     half = int(np.searchsorted(risks, 0.5 * risks[-1]))
-    # Times that curves need not state have few digits, if that is not too late.
+    # Where curves need not state the exact time, use few digits, unless that is beyond the last.
     plain = stated and (law.coarse or all(law.stated_time(float(f"{t:.6g}")) == t for t in marks))
     times = [
         float(time if plain else min(float(f"{time:.{digits}g}"), last))
@@ -130,7 +130,7 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What an audit was asked for, read as far as can be without data.
+    """The options of an audit, resolved as far as possible without data.
 
     ``lenses`` are those asked for, by name, ``statistics`` those of each; None for the default ones.
     With a rounding there is a tolerance, if only of 0.
@@ -144,14 +144,14 @@ class Options:
     rounding: float | None = None
     materiality: Materiality = None
     materiality_ratio: float | None = None
-    sides: tuple[Side, ...] = BOTH  #: Which errors are looked for, if no limit says it.
+    sides: tuple[Side, ...] = BOTH  #: Sides that are tested, unless a limit says otherwise.
     min_rows: int = MIN_ROWS
     intersections: int = INTERSECTIONS
     guaranteed: bool = False
     n_resamples: int = N_RESAMPLES
     seed: int = 0
     workers: Workers = ALONE
-    usual: bool = False  #: Whether the lenses are the default ones.
+    usual: bool = False  #: Whether lenses are the default ones.
 
     @classmethod
     def of(
@@ -168,7 +168,7 @@ class Options:
         progress: bool = False,
         **others: Any,
     ) -> Options:
-        """Look names up, and check what goes together; the default lenses depend on the law."""
+        """Look names up and check combinations; default lenses depend on the law."""
         tolerance = tolerance if rounding is None else tolerance or 0.0
         if correction is None:
             correction = WESTFALL_YOUNG if tolerance is None else "holm"
@@ -227,12 +227,12 @@ class Options:
 
     @property
     def limit(self) -> Limit:
-        """The mean error that matters; it is false where none was given."""
+        """The mean error that matters; falsy if there is none."""
         return Limit.of(self.materiality, self.materiality_ratio, self.sides)
 
 
 def _several(given: Any) -> Iterable[Any]:
-    """Return lenses or statistics as several, one too."""
+    """Return lenses or statistics as an iterable, even a single one."""
     single = isinstance(given, str | Lens | Statistic | type) or callable(given)
     return [given] if single or not np.iterable(given) else given
 
@@ -257,7 +257,7 @@ def _lenses(given: Lenses) -> dict[str, Lens | None]:
     return found
 
 
-#: What a call that repeats an audit names otherwise, or need not name.
+#: Arguments that the repeated call names differently, or need not name.
 _APART = ("probs", "labels", "groups", "features", "weights", "clusters", "rng", "n_jobs", "progress")
 
 
@@ -269,7 +269,7 @@ def call_of(
     seed: int,
     of_numbers: bool,
 ) -> str:
-    """Write the call that repeats an audit, with what was given and is not the default.
+    """Write the call that repeats an audit, with all arguments that differ from their defaults.
 
     What has an entry per row (weights, clusters), and a learner, stands there by its name; groups and
     features with the names of their ``columns``.
@@ -283,7 +283,7 @@ def call_of(
             return f"[{each}]" if isinstance(value, list) else f"({each}{',' * (len(value) == 1)})"
         if isinstance(value, type) or (callable(value) and hasattr(value, "__name__")):
             return str(value.__name__)
-        # Numbers and arrays of NumPy, and names in an index of pandas, as plain values.
+        # Write NumPy numbers and arrays, and names in a pandas index, as plain values.
         return repr(value.tolist() if has(value, "tolist") else value)
 
     parts = ["predicted", "outcomes"] if of_numbers else ["probs", "labels"]
@@ -292,7 +292,7 @@ def call_of(
         some = f"[{list(own)!r}]" if isinstance(native, nw.DataFrame) else ""
         parts += [f"{name}={name}{some}"] if native is not None else []
     parts += [f"{name}={name}" for name in of_rows]
-    # Without what has an entry per row, which would take long to write.
+    # Leave out arguments with an entry per row: they would be too long.
     options = signature(function).parameters.values()
     for option in (each for each in options if each.name not in (*_APART, *of_rows)):
         value = given[option.name]

@@ -1,4 +1,4 @@
-"""The plan of an audit: which lenses, on which rows, by which statistics; nothing here sees a label."""
+"""The plan of an audit: lenses, rows and statistics, chosen without seeing any label."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ from caltest.sampling import ROWS
 from caltest.statistics import FeatureRidge, FeatureScan, Statistic, UnbiasedSKCE, find_statistic
 from caltest.statistics.order import EventsAfter, OfOrder
 
-#: Of one probability by default: of its mean, of the whole curve, and of log losses.
+#: Defaults for one probability: its mean, the whole curve, and the log loss.
 MEAN, _KS, _ECD = map(find_statistic, ("citl", "ks", "ecd"))
-#: Of censored times until a horizon.
+#: For censored times up to a horizon.
 EVENTS = find_statistic("events")
-#: Of point forecasts: of all rows these, of groups the first; the last one is about right.
+#: For point forecasts: all of them on all rows, the first in groups; the last is about exact.
 OF_POINTS = tuple(find_statistic(f"point_{x}") for x in ("bias", "cumulative", "slope", "kernel"))
 BIAS = OF_POINTS[0]
-#: Of the full probability vector by default: with a kernel of low rank where rows are many.
+#: Default for the full probability vector; the kernel has low rank if there are many rows.
 OF_VECTOR = UnbiasedSKCE(approximation="auto")
-#: Of the whole distribution of a number by default.
+#: Defaults for the whole distribution of a number.
 OF_DISTRIBUTION = tuple(map(find_statistic, ("bias", "spread", "pit_ks", "pit_ad")))
-#: Of whole vectors.
+#: Default for whole vectors.
 OF_VECTORS = (find_statistic("energy"),)
 
-#: Of the order of rows by default, where that is given and they are exact.
+#: Defaults for the order of rows, if it is given and these tests are exact.
 _OF_ORDER = tuple(map(find_statistic, ("runs", "decay", "autocorrelation")))
 _NOT_IN_TIME = "chances vary, or distributions have atoms"
 
-#: Of numbers the events whose errors are searched for by features, beside the whole distribution.
+#: Events of numeric outcomes that are searched by features, besides the whole distribution.
 _SEARCHED = (DISTRIBUTION, "quantile:0.5", "interval:0.8")
-_MOST_SEARCHED = 10  # classes, or looks
+_MOST_SEARCHED = 10  # classes, or looks, at most
 
-_COARSE = 0.06  # by how much what few members state may differ from a lens's level
+_COARSE = 0.06  # largest gap between a lens's level and what few members state
 
 # ------------------------------------------------------------------ looks
 
 
 @dataclass(frozen=True, eq=False)
 class Scope:
-    """All rows through a lens, none for the full probability vector; a class-wise one has a column.
+    """All rows through a lens, or the full probability vector; a class-wise scope has a column.
 
     What a lens makes of the rows is kept, but for columns: a thousand classes share one table.
     """
@@ -67,21 +67,21 @@ class Scope:
     label: str  # "canonical" without a lens
     lens: Lens | None
     column: int | None = None
-    others: NDArray[np.float64] | None = None  # what rows say of all classes but one, (n, m)
+    others: NDArray[np.float64] | None = None  # rows' sums over all classes but one, (n, m)
 
     @cached_property
     def censored(self) -> bool:
-        """Whether it is of what was seen of censored times, with nothing completed."""
+        """Whether it concerns events observed until a horizon, without imputed times."""
         return self.whole.law.seen is not None and isinstance(self.lens, Until)
 
     @property
     def of_points(self) -> bool:
-        """Whether a functional of outcomes is all that is stated."""
+        """Whether predictions state only a functional of the outcome."""
         return isinstance(self.whole.law, Point)
 
     @cached_property
     def shown(self) -> Reduction:
-        """All rows, and what the lens makes of labels; the rows of a column are still the full ones."""
+        """All rows and the labels through the lens; for a class-wise column, the rows stay complete."""
         if self.censored:
             law, lens = self.whole.law, self.lens
             return Reduction(self.whole.shown_as(law.of_cause(lens.cause)))  # type: ignore[union-attr, attr-defined]
@@ -91,37 +91,37 @@ class Scope:
         return Reduction(self.whole, partial(is_column, columns), event=self.column)
 
     def view(self, places: Places | None) -> Reduction:
-        """Return some rows as the engine takes them; None for all."""
+        """Return some rows, or all, in the engine's form."""
         rows, column = self.shown.rows, self.column
         if column is not None and self.others is not None:
             own, classes = slice(None) if places is None else places, rows.classes
             name = classes[column] if classes else f"class {column}"
             pair = np.column_stack([self.others[own, column], rows.probs[own, column]])
             rows = rows if places is None else self._alone
-            rows = rows.take(own, Classes(pair, ("another", name)))  # as `lenses.ClassWise` has them
+            rows = rows.take(own, Classes(pair, ("another", name)))  # as in `lenses.ClassWise`
         elif places is not self.shown.places:
             rows = self._alone.take(self._within(places))
         return replace(self.shown, rows=rows, places=places)
 
     def _within(self, places: Any) -> Any:
-        """Return where rows are among those that the lens shows."""
+        """Return positions among the rows that the lens shows."""
         stated = self.shown.places
         return places if stated is None else np.searchsorted(stated, places)
 
     @cached_property
     def _alone(self) -> Rows:
-        """All rows without features, which are of no use in groups."""
+        """All rows without features, which groups do not use."""
         return replace(self.shown.rows, features=None)
 
     @cached_property
     def first(self) -> Rows:
-        """The first row through the lens: what can be said of all of them."""
+        """The first row through the lens, as an example of all."""
         places = self.shown.places
         return self.view(np.arange(1) if places is None else places[:1]).rows
 
     @cached_property
     def event(self) -> str | None:
-        """The event whose probability is viewed, as a clause; None with more than one probability."""
+        """The event whose probability is viewed, as a clause; None for more than one probability."""
         if self.of_points:
             return f"the {self.label.replace(':', ' ')} of outcomes is as forecast"
         if self.first.n_classes != 2 and not self.censored:
@@ -133,7 +133,7 @@ class Scope:
 
     @cached_property
     def horizon(self) -> Horizon | None:
-        """What a risk of times is of."""
+        """The horizon of a predicted risk; None for other lenses."""
         if not isinstance(self.lens, Until):
             return None
         law: Any = self.whole.law
@@ -142,7 +142,7 @@ class Scope:
         return Horizon(time, law.time_unit, self.lens.cause or law.event, seen)
 
     def statistics(self, options: Options) -> tuple[Statistic, ...]:
-        """Return the statistics that are asked for and fit what the lens shows.
+        """Return the requested or default statistics that fit what the lens shows.
 
         Of two classes the top label has the ECD of the probabilities themselves, number for number: by
         default it is looked at once. Of one probability the mean error is always looked at, since words
@@ -173,11 +173,11 @@ class Scope:
                 found.remove(_ECD)
         if self.whole.clusters is None:
             return tuple(found)
-        # A few surprises make its sums skewed, and tails of signs light.
+        # A few surprises make these sums skewed, and sign flips light-tailed.
         return tuple(each for each in found if each != _ECD)
 
     def of_features(self, options: Options) -> tuple[Statistic, ...]:
-        """Return the statistics of features that fit, of all rows; the scan looks for what matters.
+        """Return the feature statistics for all rows; the scan covers the sides that matter.
 
         Outcomes may equal predicted quantiles: a side each then has its own event, and pairs have none.
         """
@@ -185,7 +185,7 @@ class Scope:
         if self.of_points and self.whole.features is not None:
             law: Any = self.whole.law
             apart = law.bounded and self.whole.clusters is not None
-            one = (law.low is None) != (law.high is None)  # whose side is looked at by bets
+            one = (law.low is None) != (law.high is None)  # the side that bets test
             sides = options.limit.sides if one else (options.limit.only or "both",)
             return () if apart else tuple(FeatureScan(fewest, side) for side in sides)
         stated = kind in _SEARCHED or kind.startswith("until:")
@@ -201,7 +201,7 @@ class Scope:
         return (scan,) if self.label == COVERAGE else (scan, FeatureRidge())
 
     def look(self, group: Group | None = None, places: Places | None = None) -> Look:
-        """Return all rows, or a group: those of them that state what the lens looks at."""
+        """Return the look for all rows or a group, limited to rows that state what the lens needs."""
         if (stated := self.shown.places) is not None:
             places = stated if places is None else np.intersect1d(stated, places, assume_unique=True)
         n, few = self.whole.n_samples if places is None else len(places), float("inf")
@@ -214,37 +214,37 @@ class Scope:
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """A lens on all rows, or on a group."""
+    """A lens applied to all rows or to a group."""
 
     scope: Scope
     group: Group | None
     places: Places | None
     n_rows: int
-    expected: float  # mean number of events, or of rows without: the smaller; infinite without classes
-    less: Group | None = None  # the group that was taken out, if any
+    expected: float  # mean number of events or of non-events, the smaller; infinite without classes
+    less: Group | None = None  # the group taken out, if any
 
     @property
     def event(self) -> str | None:
-        """The event whose probability is viewed, as a clause; None with more than one probability."""
+        """The event whose probability is viewed, as a clause; None for more than one probability."""
         return self.scope.event
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from all other looks of an audit."""
+        """The identity of a look within an audit."""
         group = self.group
         return self.scope.label, group.column if group else "", group.value if group else ""
 
     @property
     def where(self) -> Any:
-        """The places of its rows, as an index."""
+        """The row numbers as an index."""
         return slice(None) if self.places is None else self.places
 
     def view(self) -> Reduction:
-        """Return it as the engine takes it."""
+        """Return the rows in the engine's form."""
         return self.scope.view(self.places)
 
     def scores(self) -> NDArray[np.float64]:
-        """Return the probabilities of the event, or forecasts."""
+        """Return the probabilities of the event, or the forecasts."""
         law: Any = self.scope.whole.law
         if (column := self.scope.column) is not None:
             return np.ascontiguousarray(self.scope.shown.rows.probs[self.where, column])
@@ -255,7 +255,7 @@ class Look:
         return self.view().sample(labels)
 
     def count(self, labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Return its rows, and events that are expected and observed, (3,)."""
+        """Return the number of rows, and of expected and observed events, (3,)."""
         if (column := self.scope.column) is None:
             seen = self.sample(labels)
             return np.array([self.n_rows, seen.rows.probs[:, 1].sum(), seen.labels.sum()])
@@ -263,7 +263,7 @@ class Look:
         return np.array([self.n_rows, stated, np.count_nonzero(labels[self.where] == column)])
 
     def without(self, part: Look) -> Look:
-        """Return its rows that are not in a group inside, which are found anew and not held."""
+        """Return the rows outside a group within it, computed on each call and not kept."""
         kept = np.ones(self.scope.whole.n_samples, dtype=np.bool_)
         kept[part.where] = False
         places = np.flatnonzero(kept) if self.places is None else self.places[kept[self.places]]
@@ -273,7 +273,7 @@ class Look:
 def around(
     looks: Collection[Look], min_rows: int, among: Collection[Look] | None = None
 ) -> Iterator[tuple[Look, Look]]:
-    """List every group with each that has a condition less, if that has ``min_rows`` rows besides."""
+    """List each group with its parents (one condition less) that have ``min_rows`` more rows."""
     by_key = {(look.scope.label, look.group): look for look in (looks if among is None else among)}
     for look in looks:
         for parent in () if look.group is None else look.group.parents():
@@ -282,12 +282,12 @@ def around(
                 yield look, whole
 
 
-#: That a look is calibrated, by a statistic.
+#: The hypothesis that a look is calibrated, with the statistic that tests it.
 Hypothesis: TypeAlias = tuple[Look, Statistic]
 
 
 def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
-    """Fit the statistic's rules to the look's predictions; return it as a function of its labels."""
+    """Fit the statistic to the look's predictions; return it as a function of labels."""
     try:
         return statistic.fitted(predictions).given(predictions)
     except InputError as error:
@@ -297,7 +297,7 @@ def form_of(look: Look, statistic: Statistic, predictions: Rows) -> Form:
 
 
 def in_time(look: Look) -> tuple[tuple[Statistic, ...], str]:
-    """Return the statistics of the order of rows that are exact for a look, or why there are none."""
+    """Return the order statistics that are exact for a look, or the reason for none."""
     rows = look.view().rows
     try:
         OfOrder.in_time(rows)
@@ -311,14 +311,14 @@ def in_time(look: Look) -> tuple[tuple[Statistic, ...], str]:
 
 # ------------------------------------------------------------------ plan
 
-#: Events, and rows without, that a class-wise look must expect: with fewer, nothing could be found.
+#: Events and non-events that a class-wise look must expect: with fewer, nothing could be found.
 FEWEST_EVENTS = 5.0
 MOST_HYPOTHESES = 3000
-#: Rows of a look up to which a kernel statistic is a default: its features take 200 MB there.
+#: Rows up to which a kernel statistic is a default: beyond, its features take over 200 MB.
 MOST_FOR_KERNEL = 100_000
 
-#: Rows times hypotheses times draws up to which pairs of a class and a group are a default: of "ks" and
-#: "ecd", 1 to 4 ns each for rare classes, 7 to 13 ns for others: minutes on one core.
+#: Rows × hypotheses × draws up to which pairs of class and group are a default: "ks" and "ecd" take 1
+#: to 4 ns each for rare classes, 7 to 13 ns for others, so minutes on one core.
 MOST_WORK = 3e10
 
 
@@ -329,17 +329,17 @@ _STATED = (
 
 
 class Plan(NamedTuple):
-    """The hypotheses, in the order of the views: all rows first, then groups."""
+    """The hypotheses of an audit, in the order of its views: all rows first, then groups."""
 
     looks: tuple[Look, ...]
     hypotheses: tuple[Hypothesis, ...]
-    skipped: dict[Skipped, list[Look]]  # with the views of the family, whatever the limit
+    skipped: dict[Skipped, list[Look]]  # with their looks, which a limit covers too
     columns: tuple[str, ...]
-    unseen: dict[str, int]  # by column, the rows of groups that are too small, if most rows are
+    unseen: dict[str, int]  # rows in groups that are too small, by column, if that is most rows
 
     def stated(self, rows: Rows, options: Options) -> dict[str, Any]:
-        """Return what an audit of these rows states of itself, whatever it finds."""
-        m = rows.n_classes or 0  # 0 of numbers
+        """Return what an audit of these rows reports about itself, whatever it finds."""
+        m = rows.n_classes or 0  # 0 for numbers
         return {
             "unseen": self.unseen,
             "confidence": level_of_confidence(options.alpha),
@@ -355,7 +355,7 @@ class Plan(NamedTuple):
 
 
 def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_draws: int = 0) -> Plan:
-    """Decide what is looked at. Time is limited for so many label draws; by default it is not."""
+    """Choose the looks and statistics; ``n_draws``, if positive, limits computing time."""
     found: dict[Look, tuple[Statistic, ...]] = {}
     skipped: dict[Skipped, list[Look]] = {}
 
@@ -403,7 +403,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     def add(
         looks: Iterable[Look], what: str = "", most: int = MOST_HYPOTHESES, work: float = np.inf
     ) -> None:
-        """Add looks, those with the most events or rows first, up to so many hypotheses or rows."""
+        """Add looks, those with most events or rows first, up to a number of hypotheses or work."""
         many, long = list[Look](), list[Look]()
         count = sum(map(len, found.values()))
         rows = sum(look.n_rows * len(statistics) for look, statistics in found.items())
@@ -433,7 +433,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         groups += large
         entries += small
     cells_of, small = crossed(groupings, options.intersections, options.min_rows)
-    derived = {each.column for each in groupings if not each.crosses}  # after those that were named
+    derived = {each.column for each in groupings if not each.crosses}  # after named groups
     groups, twins = distinct(sorted(groups + cells_of, key=lambda each: each[0].column in derived))
     skipped.update((each, []) for each in (*entries, *small, *twins))
     general, classes, numbers = list[Scope](), list[Scope](), whole.n_classes is None
@@ -452,7 +452,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             skip(f"the lens {every!r}", reason)
             continue
         if name == TOP_LABEL and options.usual and whole.n_classes == 2:
-            continue  # one probability says all, and the canonical lens looks at it
+            continue  # one probability says it all: the canonical lens covers it
         if name != CLASSWISE:
             general.append(Scope(whole, name, name, lens))
         elif whole.n_classes <= 2 and CANONICAL in options.lenses:
@@ -464,7 +464,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
             for rows in blocks(whole.n_samples, ROWS):
                 np.minimum(sums_of_others(whole.probs[rows]), 1.0, out=others[rows])
             for column in range(whole.n_classes) if whole.n_classes > 2 else [1]:
-                # By its name, if it has one, which no other has.
+                # By its name, which is unique, if it has one.
                 one = ClassWise(whole.classes[column] if whole.classes else column)
                 classes.append(Scope(whole, name, one.label, one, column, others))
     overall = [scope.look() for scope in general]
@@ -472,7 +472,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
     own = [each for each in groups if derived.isdisjoint(x.column for x in each[0].conditions)]
     by_group = [scope.look(*x) for scope in general for x in (own if scope.censored else groups)]
     most = {look.scope: look.n_rows for look in overall if look.places is not None}
-    by_group = [look for look in by_group if look.n_rows != most.get(look.scope)]  # all of them
+    by_group = [look for look in by_group if look.n_rows != most.get(look.scope)]  # these hold all rows
     cells = [scope.look(*group) for group in groups for scope in classes]
     cells = eventful(cells, "pairs of a class and a group")
     some = by_class if (whole.n_classes or 0) <= _MOST_SEARCHED else []
@@ -498,7 +498,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
         raise InputError(f"{Argument('order')} is of no use here, as {why}; {do}.")
     place = {None: -1} | {group: number for number, (group, _) in enumerate(groups)}
     each = [look for look in (*overall, *by_class, *by_group, *cells) if look in found]
-    # Of censored times what is completed comes first.
+    # For censored times, looks with imputed times come first.
     looks = sorted(each, key=lambda look: (seen and look.event is not None, place[look.group]))
     return Plan(
         looks=tuple(looks),
@@ -510,7 +510,7 @@ def make_plan(whole: Rows, groupings: Sequence[Grouping], options: Options, n_dr
 
 
 def _check_times(whole: Rows, options: Options) -> None:
-    """Raise where an audit of censored times cannot look at what is asked for."""
+    """Raise if an audit of censored times cannot do what is requested."""
     law: Any = whole.law
     until = [name for name, lens in options.lenses.items() if isinstance(lens, Until)]
     if options.tolerance is not None or set(options.lenses) - {*until, DISTRIBUTION}:
@@ -533,11 +533,11 @@ def _check_times(whole: Rows, options: Options) -> None:
 
 
 def _unstated(whole: Rows, lens: Lens | None) -> str:
-    """Return why forecasts do not state what a lens looks at, as a clause; "" if they do."""
+    """Return why forecasts do not state what a lens needs, as a clause; "" if they do."""
     law: Any = whole.law
     quantiles, size = getattr(law, "levels", None) is not None, getattr(law, "size", None)
     kind, _, level = within("" if lens is None else lens.label)[1].partition(":")
-    many: Any = getattr(law, "counts", size)  # of every row where they differ
+    many: Any = getattr(law, "counts", size)  # per row where they differ
     if size is not None and kind in ("interval", "quantile"):
         tail = min(float(level), 1.0 - float(level)) if kind == "quantile" else 0.5 - 0.5 * float(level)
         if tail * (most := np.max(many)) < 1.0 - 1e-9:
@@ -550,7 +550,7 @@ def _unstated(whole: Rows, lens: Lens | None) -> str:
     except InputError as error:
         return str(error).rstrip(".")
     if size is not None and kind in ("interval", "quantile"):
-        share = 1.0 / size  # of one of the pool, which may be as much as ties add to an interval
+        share = 1.0 / size  # weight of one member, which ties may add to an interval
         if share > _COARSE and abs(float(shown.probs[:, 1].mean()) - float(level)) > _COARSE:
             return f"{counted(size - 1, 'member')} cannot state {100.0 * float(level):g}%"
     return ""

@@ -1,4 +1,4 @@
-"""Plan an audit: how many rows show that all mean errors are within a limit."""
+"""Plan an audit: the rows needed to prove that all mean errors are within a limit."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PlannedView(Facts):
-    """What a planned audit will look at: a probability on all rows, on a group, or on the others.
+    """A planned view: one probability on all rows, on a group, or on the rows outside a group.
 
     Attributes
     ----------
@@ -65,13 +65,13 @@ class PlannedView(Facts):
 
     @property
     def n(self) -> int | None:
-        """How many rows that makes in all, if groups keep their shares."""
+        """Rows needed in total, if groups keep their shares."""
         return None if self.rows is None else math.ceil(self.rows / self.share)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class AuditPlan(Result):
-    """How many rows show that all mean errors of a model are within a limit.
+    """The number of rows needed to prove that all mean errors are within a limit.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class AuditPlan(Result):
 
     @property
     def story(self) -> Story:
-        """What it says: which view needs most rows, and what to do."""
+        """The story of the plan: the view that needs most rows, and next steps."""
         steps = [Step("wider")] if self.n is None else []
         least = min(filter(None, (*self.limit[:2], 0.02))) / 4
         steps += [] if self.error else [Step("error", {"error": least})]
@@ -137,7 +137,7 @@ class AuditPlan(Result):
 
     @arguments()
     def to_frame(self) -> pd.DataFrame:
-        """Return a row for each view.
+        """Return a data frame with a row for each view.
 
         Returns
         -------
@@ -270,7 +270,7 @@ def plan(
         reached = joint_chance(found, [wanted[k] for k in seen], goal)
     else:
         seen = _seen(wanted, rows.n_samples, min_rows)
-        while True:  # more rows let the audit look at smaller groups, which need more rows
+        while True:  # more rows make smaller groups large enough to examine, and these need more rows
             found = rows_in_all([wanted[k] for k in seen], goal)
             more = seen if found is None else _seen(wanted, found, min_rows)
             if set(more) <= set(seen):
@@ -306,10 +306,10 @@ def plan(
     )
 
 
-_SHORTFALL = {"too_high": 0.02, "too_low": None}  # of coverage, where levels are probabilities
-_FEWEST = 2  # rows of a group of the pilot that say what is predicted of it
+_SHORTFALL = {"too_high": 0.02, "too_low": None}  # for coverage, with levels passed as probabilities
+_FEWEST = 2  # rows of a pilot group that are enough to estimate its mean prediction
 
 
 def _seen(wanted: Sequence[Wanted], n: int, min_rows: int) -> list[int]:
-    """Return which views an audit of so many rows looks at."""
+    """Return the views that an audit of so many rows examines."""
     return [k for k, each in enumerate(wanted) if each.part == 1.0 or each.part * n >= min_rows]

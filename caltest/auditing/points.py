@@ -41,20 +41,20 @@ from caltest.statistics import FeatureScan, Statistic
 from caltest.statistics.features import SIDES
 from caltest.statistics.points import Bets, ErrorForm, evidence_of, mixed, slice_wealths
 
-_POWER, _MOST_ROWS = 0.8, 2.0**40  # of the rows that settle a view, and as many as are looked for
-_TRIES, _NO_ROOM = 3, 1e-100  # at which that number is found, and none where there is no room
-_MOST_NAMED = 1000  # slices
-_LARGEST = 700.0  # of logarithms of evidence
+_POWER, _MOST_ROWS = 0.8, 2.0**40  # probability wanted of settling a view, and most rows considered
+_TRIES, _NO_ROOM = 3, 1e-100  # iterations for that number, and the least room
+_MOST_NAMED = 1000  # slices named
+_LARGEST = 700.0  # bound on logarithms of evidence
 
 # ------------------------------------------------------------------ sizes
 
 
 @dataclass(frozen=True, eq=False)
 class PointDesign(Design):
-    """How rows count, and what is known of their outcomes."""
+    """Weights and clusters of the rows, and what is known of their outcomes."""
 
     law: Any = None
-    rate: float = 1.0  #: Of all rows, or clusters, the share that carries the errors in effect.
+    rate: float = 1.0  #: Effective share of rows, or clusters, that carries the errors.
 
     @property
     def plain(self) -> bool:
@@ -62,27 +62,27 @@ class PointDesign(Design):
         return False
 
     def at(self, rows: NDArray[np.intp] | None) -> Self:
-        """Return that of some rows."""
+        """Return the design of some rows."""
         found = super().at(rows)
         return found if rows is None else replace(found, law=self.law.take(rows))
 
     def of_look(self, look: Look) -> Self:
-        """Return that of the rows of a look."""
+        """Return the design of a look's rows."""
         return self.at(look.places)
 
     def _sums(self, outcomes: Array) -> tuple[Array, Array]:
-        """Return the errors of rows, or clusters, and what these count."""
+        """Return sums of errors and weights over rows, or over clusters."""
         return self.sums(self.weights * self.law.errors(outcomes)), self.sums(self.weights)
 
     def standard_error(self, outcomes: Array) -> float:
-        """Return that of the mean error."""
+        """Return the standard error of the mean error."""
         sums, counts = self._sums(outcomes)
         apart = sums - counts * (sums.sum() / counts.sum())
         variance = float(apart @ apart) / (1.0 - 1.0 / max(len(sums), 2))
         return math.sqrt(variance) / float(counts.sum())
 
     def exact_ends(self, bets: Bets, level: float, times: float = 1.0) -> tuple[float, float]:
-        """Return the interval of the mean error that ends of outcomes allow for, were rows as often."""
+        """Return the interval that known ends of outcomes allow, as if rows were ``times`` as many."""
         least, most = self.law.ends
         low = bets.least_mean(float(least.min()), level, times=times)
         return low, -bets.least_mean(float(-most.max()), level, -1, times)
@@ -90,12 +90,12 @@ class PointDesign(Design):
     def interval(
         self, chances: Array, labels: NDArray[Any], level: float, by_t: bool = False
     ) -> tuple[float, float, float, float]:
-        """Return the mean forecast, that less its error, and the interval: an end is exact, or of t."""
+        """Return mean forecast, forecast minus error, and the interval; its ends are exact or by t."""
         ((mean, observed, joint, _),) = self.intervals(chances, labels, level)
         return mean, observed, *joint
 
     def intervals(self, chances: Array, labels: NDArray[Any], *levels: float) -> list[Any]:
-        """Return the same at each level, and behind it the exact interval."""
+        """Return the same for each level, followed by the exact interval."""
         bets, found = Bets(*self._sums(labels)), []
         sums, counts = bets.sums, bets.counts
         error, mean = float(sums.sum() / counts.sum()), float(self.weights @ chances / counts.sum())
@@ -113,7 +113,7 @@ class PointDesign(Design):
 
 
 class SizesOfPoints(Sizes):
-    """Sizes in units of the outcome, of views and of what groups leave."""
+    """Sizes in units of the outcome, for views and for the remaining rows."""
 
     design: PointDesign
     ends = -math.inf, math.inf
@@ -122,7 +122,7 @@ class SizesOfPoints(Sizes):
     def of_mean(
         self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
     ) -> dict[str, Any]:
-        """Return the mean error with both intervals; only exact ones show it inside the limit."""
+        """Return the mean error with both intervals; only exact ones prove it within the limit."""
         design, outcomes = self.design.of_look(look), labels[look.where]
         levels = level or self.family.of_view, self.own_level
         joint, (mean, observed, own, exact) = design.intervals(look.scores(), outcomes, *levels)
@@ -131,7 +131,7 @@ class SizesOfPoints(Sizes):
         return facts | {"exact": design.law.bounded, "inside": inside, "could_miss": None}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
-        """Return sizes of a view and of its parts."""
+        """Return the sizes of a view and of its parts."""
         given = look.scores(), labels[look.where], self.cuts[look], self.design.of_look(look)
         parts = self.family.parts(*given, self.limit, self.ends)
         error = binned_error(parts)
@@ -141,7 +141,7 @@ class SizesOfPoints(Sizes):
     def settling(
         self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
     ) -> list[Any]:
-        """Write into those that are held and not inside how many rows would settle them."""
+        """Fill in the rows that would settle each tested view not yet within the limit."""
         in_all = list[float]()
         for k in held:
             design, each = self.design.of_look(looks[k]), found[k]
@@ -154,14 +154,14 @@ class SizesOfPoints(Sizes):
         return in_all
 
     def in_all(self, wanted: Sequence[Any]) -> int | None:
-        """Return how many rows in all settle everything that is held; None if none would do."""
+        """Return the rows in total that settle all; None if no number does."""
         most = max(wanted)
         return math.ceil(most) if most < math.inf else None
 
     def rows_for(
         self, sized: Any, design: PointDesign, outcomes: Array, count: int
     ) -> tuple[float, float]:
-        """Return how many rows show a mean inside, alone and as one of so many that are to be.
+        """Return the rows that prove a mean within the limit: alone, and as one of ``count`` together.
 
         That is where its interval, were every row there more often, leaves room for the error of the
         estimate.
@@ -182,35 +182,35 @@ class SizesOfPoints(Sizes):
         return tuple((sized.rows * both).tolist())
 
     def notes(self, looks: Sequence[Look]) -> list[str]:
-        """Return what is to be said of the rows."""
+        """Return notes about the rows."""
         return [*looks[0].scope.whole.notes]
 
 
 def as_clusters(rows: Rows) -> Rows:
-    """Return rows in clusters: every row is one, unless there are some."""
+    """Return rows in clusters; without clusters, each row is its own."""
     return rows if rows.clusters is not None else replace(rows, clusters=np.arange(rows.n_samples))
 
 
 def count_of(whole: Sample, look: Look) -> int:
-    """Return how many clusters a look has, or rows."""
+    """Return the number of clusters in a look, or of rows."""
     codes = whole.rows.clusters
     return look.n_rows if codes is None else len(np.unique(codes[look.where]))
 
 
 def even(whole: Sample) -> bool:
-    """Whether errors are symmetric, as was said: those of clusters need not be."""
+    """Whether errors are symmetric, as stated; not for clusters, whose sums need not be."""
     return bool(whole.rows.law.symmetric) and whole.rows.clusters is None  # type: ignore[attr-defined]
 
 
 def rate_of(whole: Sample) -> float:
-    """Return which share of rows, or clusters, carries the errors in effect."""
+    """Return the effective share of rows, or clusters, that carries the errors."""
     form = ErrorForm(whole.rows.law, whole.rows.weights, "mean")  # type: ignore[arg-type]
     codes: Any = as_clusters(whole.rows).clusters
     return carrying(form, whole.labels, codes) / (int(codes.max()) + 1)
 
 
 def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
-    """Leave out what few rows carry, about which nothing can be stated without ends.
+    """Leave out views carried by few rows: without known ends of outcomes, nothing holds for them.
 
     That is judged by all rows: a group in which what is rare did not occur tells nothing of it.
 
@@ -232,7 +232,7 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
     left = [look for look in plan.looks if alone and count[look] < FEWEST_ROWS]
     why = {look: f"{count[look]:.0f} rows in effect carry its errors" for look in left}
     skipped = {Skipped(x.group.words, x.n_rows, why[x]): [x] for x in left}  # type: ignore[union-attr]
-    # Slices of as many rows: they are found by signs.
+    # Slices need as many rows, because they are found by random signs.
     bets = bet_on(law) if whole.rows.clusters is None else ()
     fewest, hypotheses = math.ceil(FEWEST_ROWS / rate), list[Hypothesis]()
     for look, each in plan.hypotheses:
@@ -254,7 +254,7 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
 
 
 def closed(logs: Array, others: Array | None = None) -> Array:
-    """Return adjusted evidence of e-values, as logarithms, whatever their dependence.
+    """Return adjusted log-evidence from log e-values, valid under any dependence.
 
     A mean of e-values is one (Vovk and Wang 2021): of every set of hypotheses that holds one of these,
     the mean is to be large. ``others`` are those that it is taken with; default: each other.
@@ -262,7 +262,7 @@ def closed(logs: Array, others: Array | None = None) -> Array:
     own = np.exp(np.clip(logs, -_LARGEST, _LARGEST))
     beside = np.sort(own if others is None else np.exp(np.clip(others, -_LARGEST, _LARGEST)))
     sums, sizes = np.append(0.0, np.cumsum(beside)), np.arange(1.0, len(beside) + 2.0)
-    last = np.searchsorted(beside, own) + 1  # larger ones only add
+    last = np.searchsorted(beside, own) + 1  # larger ones only add evidence
     sets = zip(own.tolist(), last.tolist(), strict=True)
     return np.log([((each + sums[:end]) / sizes[:end]).min() for each, end in sets])
 
@@ -272,7 +272,7 @@ def _pvalues(logs: Array) -> Array:
 
 
 def bet_on(law: Any) -> tuple[Side, ...]:
-    """Return which errors bets can show: those on the sides where outcomes have ends."""
+    """Return the sides whose errors bets can prove: those on which outcomes have ends."""
     ends = {"under": law.low, "over": law.high}
     return tuple(side for side in BOTH if ends[side] is not None)
 
@@ -284,7 +284,7 @@ def answers_of_points(
     options: Options,
     rate: float,
 ) -> tuple[Answers, Array]:
-    """Return p-values of all views, and of what groups leave, each alone and jointly.
+    """Return p-values for views and remaining rows, each alone and jointly.
 
     And the evidence of bets, as logarithms, by which slices are named; NaN where there is none.
     """
@@ -326,7 +326,7 @@ def answers_of_points(
     by_signs = by_signs._replace(pvalues=p, adjusted=together)
     if not one:
         return by_signs, logs
-    # Bets on the side of the end, and signs on all others, have half of the level each.
+    # Bets on the side with an end, and signs for all others, get half of the level each.
     p, joint = (np.minimum(2.0 * np.minimum(*x), 1.0) for x in ((p, ps), (together, joint)))
     alone = tuple((each, each) for each in p.tolist())
     facts: Any = {"pvalues": p, "intervals": alone, "adjusted": np.maximum(joint, p)}
@@ -334,7 +334,7 @@ def answers_of_points(
 
 
 def _wealth(form: Any, outcomes: Array, codes: Any) -> tuple[float, float]:
-    """Return the evidence of bets on the sides that have ends; NaN where there is none.
+    """Return the evidence of bets on the sides with ends; NaN if there is none.
 
     And the least of what it is a mean of: a set of other checks may hold any slices.
     """
@@ -352,11 +352,11 @@ def _wealth(form: Any, outcomes: Array, codes: Any) -> tuple[float, float]:
         return none
     if law.bounded:
         return (evidence_of(form, outcomes, clusters),) * 2
-    return (max(form.wealths(outcomes, clusters)),) * 2  # −∞ of the other side
+    return (max(form.wealths(outcomes, clusters)),) * 2  # −∞ on the other side
 
 
 def named(scans: Sequence[Search], logs: Array, whole: Sample, alpha: float) -> list[Named]:
-    """Name slices by bets: a set of slices counts as one among all other checks by bets."""
+    """Name slices found by bets: together they count as one check among all other bets."""
     listed, law = list[Named](), cast("Any", whole.rows.law)
     for scan in scans:
         form, others = scan.form, np.delete(logs, scan.place)
@@ -371,13 +371,14 @@ def named(scans: Sequence[Search], logs: Array, whole: Sample, alpha: float) -> 
     return sorted(listed, key=lambda each: -abs(each.root))[:_MOST_NAMED]
 
 
-# ------------------------------------------------------------------ the mean along the forecast
+# ------------------------------------------------------------------ the mean as a function of the
+# forecast
 
 _PLACES = 200  # at most
 
 
 def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isotonic | None:
-    """Return the isotonic curve of outcomes, and where it may lie; None of expectiles, or no parts.
+    """Return the isotonic curve of outcomes with its band; None for expectiles or without parts.
 
     A mean that nowhere falls is at least that of each part below, and at most that of each part above.
     """
@@ -397,26 +398,26 @@ def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isoto
 
 # ------------------------------------------------------------------ remedies
 
-_STEPS = 20  # of asymmetric least squares: some five are enough
+_STEPS = 20  # of asymmetric least squares: about five suffice
 
 
 class PointFolds(Folds):
-    """Point forecasts that are corrected: every correction makes the mean error of its rows 0."""
+    """Cross-fitted corrections of point forecasts: each makes the mean error on its training rows 0."""
 
     rows: Any
 
     @property
     def given(self) -> Array:
-        """The forecasts as they are."""
+        """The uncorrected forecasts."""
         return np.asarray(self.rows.law.values)
 
     @property
     def kinds(self) -> Sequence[Kind]:
-        """What is tried, from the simplest on; a factor only where no forecast is below 0."""
+        """The corrections to try, simplest first; a factor only if no forecast is negative."""
         return ("shift", *(("factor",) if self.given.min() >= 0.0 else ()), "line", "isotonic")
 
     def fit(self, kind: Kind, rows: Mask) -> tuple[Mend, dict[str, float]]:
-        """Fit a correction, of expectiles by asymmetric least squares; it keeps to the ends."""
+        """Fit a correction within the ends of outcomes; for expectiles by asymmetric least squares."""
         x, y, w, law = self.given[rows], self.labels[rows], self.rows.weights[rows], self.rows.law
         ends = (-math.inf if law.low is None else law.low), law.high
         mend, numbers = corrected(kind, x, y, w)
@@ -425,18 +426,18 @@ class PointFolds(Folds):
         return lambda more: np.clip(mend(more), *ends), numbers
 
     def losses(self, values: Array) -> Array:
-        """Return the squared error of every row, of expectiles weighed by its sign."""
+        """Return the squared error of each row, for expectiles weighted by its sign."""
         apart = values - self.labels
         return np.asarray(self.rows.law.identified(apart) * apart)
 
     def through(self, look: Look, values: Array) -> tuple[Array, Array, Array]:
-        """Return forecasts, their errors, and how rows count in a look."""
+        """Return forecasts, errors and weights of the rows in a look."""
         errors = self.rows.law.identified(values - self.labels)
         return values, errors, np.where(self.member(look), self.rows.weights, 0.0)
 
 
 def corrected(kind: Kind, x: Array, y: Array, weights: Array) -> tuple[Mend, dict[str, float]]:
-    """Fit outcomes by forecasts; return what it makes of forecasts, and its slope and shift."""
+    """Regress outcomes on forecasts; return the correction as a function, with its slope and shift."""
     if kind == "isotonic":
         pooled = DistinctScores.of(x, weights)
         rising = pooled.rising(y)

@@ -1,4 +1,4 @@
-"""`sbc`: simulation-based calibration, an audit of posterior draws beside the true parameters."""
+"""`sbc`: simulation-based calibration, an audit of posterior draws against the true parameters."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from caltest.laws.members import halves
 from caltest.lenses import within
 from caltest.story import Direction
 
-#: Of parameters by name, (N,) and (L, N), or both as they are: at the parameters, and at their draws.
+#: A function of parameters by name, (N,) or (L, N); or its values at the parameters and at their draws.
 Quantity: TypeAlias = "Callable[[Mapping[str, Array]], Any] | tuple[Any, Any]"
 
-_DEPENDENT = 0.1  # autocorrelation of neighbouring draws from which it is said
+_DEPENDENT = 0.1  # autocorrelation of neighbouring draws above which it is reported
 _CLEARLY = 4.0  # standard errors
-_FEWEST_DRAWS = 6  # else their spread is not known
-_POINTS = 400  # of a picture
+_FEWEST_DRAWS = 6  # with fewer, their spread is unknown
+_POINTS = 400  # points in a picture
 _SURE = 0.975  # on either side
 
 Estimate: TypeAlias = tuple[float, float, float]
@@ -39,7 +39,7 @@ Estimate: TypeAlias = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PosteriorSize:
-    """How draws of one parameter differ from true values, or how two go together: estimates.
+    """How posterior draws differ from true values, for one parameter or a pair: estimates.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class PosteriorSize:
             return cls(**known)
         mean, reach = float(r.mean()), half * float(r.std(ddof=1)) / n**0.5
         factor: Any = None
-        if size >= _FEWEST_DRAWS:  # less what L normal draws leave open of their mean and variance
+        if size >= _FEWEST_DRAWS:  # minus the sampling variance of mean and variance of L normal draws
             squares = (r - mean) ** 2 * (size - 3) / (size - 1) - 1.0 / size
             middle, width = float(squares.mean()), half * float(squares.std(ddof=1)) / n**0.5
             factor = tuple(max(each, 0.0) ** 0.5 for each in (middle - width, middle, middle + width))
@@ -88,7 +88,7 @@ class PosteriorSize:
 
     @classmethod
     def of_two(cls, *pair: tuple[Array, Array], **known: Any) -> PosteriorSize:
-        """Estimate from true values (N,) and draws (L, N), of both."""
+        """Estimate from true values (N,) and draws (L, N) of two parameters."""
         centred = [draws - draws.mean(axis=0) for _, draws in pair]
         spreads = [np.sqrt((each**2).sum(axis=0)) for each in centred]
         some = (spreads[0] > 0.0) & (spreads[1] > 0.0)
@@ -98,26 +98,26 @@ class PosteriorSize:
         products: Array = (centred[0] * centred[1]).sum(axis=0)[some] / (spreads[0] * spreads[1])[some]
         stated = float(products.mean())
         size, covariances = len(centred[0]), np.asarray(np.cov(both))
-        # Less what L draws leave open of their means, which go together as the draws do.
+        # Subtract the sampling covariance of the means of L draws, which correlate as the draws do.
         variances = np.diag(covariances) * (size - 3) / (size - 1) - 1.0 / size
         if size < _FEWEST_DRAWS or variances.min() <= 0.0:
             return cls(stated=stated, **known)
         spread = float(np.sqrt(covariances[0, 0] * covariances[1, 1]))
         half = float(ndtri(_SURE)) / (both.shape[1] - 3) ** 0.5
         ends = np.arctanh(covariances[0, 1] / spread * (1.0 - 1e-12)) + np.array([-half, 0.0, half])
-        kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # of a product, as of squares above
+        kept = (size - 2.5 - 0.5 * stated**2) / (size - 1)  # for a product, as for squares above
         open_ = (np.tanh(ends) * spread * kept - stated / size) / np.sqrt(variances.prod())
         seen: Any = tuple(np.clip(open_, -1.0, 1.0).tolist())
         return cls(stated=stated, observed=seen, points=both.T[:_POINTS], **known)
 
     @property
     def way(self) -> Direction | None:
-        """Whether draws are found to be too high ("over") or too low; None where that is not clear."""
+        """Direction of the draws' bias: too high ("over") or too low; None if not clear."""
         return self._side(self.shift, 0.0)
 
     @property
     def spread(self) -> Direction | None:
-        """Whether draws are found to be too narrow ("over": overconfident) or too wide."""
+        """Direction of the draws' spread: too narrow ("over": overconfident), too wide, or unclear."""
         return self._side(self.factor, 1.0)
 
     def _side(self, of: Estimate | None, right: float) -> Direction | None:
@@ -125,12 +125,12 @@ class PosteriorSize:
         return None if not clear or of is None else "over" if of[1] > right else "under"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, without points."""
+        """Return plain data, without the points."""
         return {name: value for name, value in vars(self).items() if name != "points"}
 
 
 def residuals(truth: Array, draws: Array) -> Array:
-    """Return true values less means of draws, in standard deviations of the draws, where these vary."""
+    """Return true values minus means of draws, in standard deviations of the draws, if these vary."""
     spread = draws.std(axis=0, ddof=1) if len(draws) > 1 else np.zeros(len(truth))
     return np.asarray((truth - draws.mean(axis=0))[spread > 0.0] / spread[spread > 0.0])
 
@@ -237,7 +237,7 @@ def sbc(
 
 
 def _sizes(found: Audit, entries: Mapping[str, tuple[Array, Array]]) -> tuple[PosteriorSize, ...]:
-    """Return how wrong every parameter and every pair is, the strongest evidence first."""
+    """Return the size of the error for each parameter and pair, strongest evidence first."""
     checks: dict[tuple[str, ...], list[Check]] = {}
     for check in found.checks:
         lens = check.view.lens
@@ -254,7 +254,7 @@ def _sizes(found: Audit, entries: Mapping[str, tuple[Array, Array]]) -> tuple[Po
 
 
 def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
-    """Return numbers with the parameters on the last axis, and their names."""
+    """Return an array with parameters on the last axis, and their names."""
     labels: list[Any] = [*given] if isinstance(given, Mapping) else []
     if not isinstance(given, Mapping) and has(given, "columns"):
         labels = [*getattr(given, "column_names", given.columns)]
@@ -279,7 +279,7 @@ def _columns(what: str, given: Any) -> tuple[Array, tuple[str, ...]]:
 def _quantity(
     name: object, quantity: Any, entries: Any, truth: Array, drawn: Array, parameters: object
 ) -> tuple[Array, Array]:
-    """Return a quantity at the parameters and at their draws."""
+    """Return the values of a quantity at the parameters and at their draws."""
     if callable(quantity):
         named = list(entries)[: truth.shape[1]]
         pair = [quantity({each: entries[each][k] for each in named}) for k in (0, 1)]
@@ -295,7 +295,7 @@ def _quantity(
 
 
 def _dependence(name: str, draws: Array) -> str:
-    """Say so where neighbouring draws (L, N) of one simulation depend on each other."""
+    """Return a warning if neighbouring draws (L, N) of a simulation depend on each other."""
     size, n = draws.shape
     centred = draws - draws.mean(axis=0)
     squares = (centred**2).sum(axis=0)
@@ -303,7 +303,7 @@ def _dependence(name: str, draws: Array) -> str:
     if size < 3 or not some.any():
         return ""
     each = (centred[1:] * centred[:-1]).sum(axis=0)[some] / squares[some]
-    lag = float(each.mean()) + 1.0 / size  # of independent draws the first term is −1/L
+    lag = float(each.mean()) + 1.0 / size  # for independent draws the first term is −1/L
     if lag < max(_DEPENDENT, _CLEARLY / (size * n) ** 0.5):
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The audit: frozen, inert."""
+"""The result of an audit: frozen, inert."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from caltest.laws.sets import SetSizes
 
 FailOn: TypeAlias = Literal["material", "likely", "undecided", "found", "never"]
-#: When a gate fails, by name; those that need a limit stand in the order of what fails.
+#: Conditions under which a gate fails, by name; those that need a limit come first, strictest last.
 FAIL_ON: Mapping[str, bool] = dict.fromkeys(get_args(FailOn), True)
 OF_LIMITS = tuple(FAIL_ON)[:3]
 
@@ -266,7 +266,7 @@ class Audit(Result):
 
     @property
     def exact_intervals(self) -> bool:
-        """Whether all intervals of mean errors are exact; else some are right for many clusters."""
+        """Whether all intervals of mean errors are exact; if not, some hold approximately."""
         return all(view.exact for view in self.views)
 
     @property
@@ -284,12 +284,12 @@ class Audit(Result):
 
     @property
     def is_censored(self) -> bool:
-        """Whether it is about censored times whose follow-up is not known."""
+        """Whether outcomes are censored times with unknown follow-up."""
         return any(view.events is not None for view in self.views)
 
     @property
     def by_intervals(self) -> bool:
-        """Whether p-values are read off intervals of the observed risk, with no draws at all."""
+        """Whether p-values come from intervals of the observed risk, without any draws."""
         counts = [view.events for view in self.views]
         return bool(counts) and all(each is not None and each.expected is None for each in counts)
 
@@ -310,12 +310,12 @@ class Audit(Result):
 
     @property
     def n_checks(self) -> int:
-        """How many checks p-values are adjusted for: those of views and those of rests."""
+        """Number of checks for which p-values are adjusted: those of views and of rests."""
         return len(self.checks) + len(self.rests)
 
     @cached_property
     def story(self) -> Story:
-        """What the audit says: what leads, what is beyond the limit, and what to do."""
+        """The story of the audit: main finding, findings beyond the limit, and next steps."""
         return tell(self)
 
     @property
@@ -336,17 +336,17 @@ class Audit(Result):
 
     @property
     def withheld(self) -> tuple[Premise, ...]:
-        """The premises because of which "within" is not said, whatever intervals show."""
+        """Premises in doubt that rule out the verdict "within", whatever the intervals show."""
         return tuple(each for each in self.premises if each.withholds)
 
     @cached_property
     def limit(self) -> Limit:
-        """The mean error that matters; it is false where none was given."""
+        """The mean error that matters; falsy if there is none."""
         return Limit.of(self.materiality, self.materiality_ratio, self.sides)
 
     @property
     def unsettled(self) -> tuple[View | Rest, ...]:
-        """What is neither shown to be within the limit nor to lie beyond it; ``rows_needed`` of each.
+        """Views and rests proved neither within nor beyond the limit, with their ``rows_needed``.
 
         Those that need most times as many rows first, and other rows of larger groups last; empty
         without a limit.
@@ -355,7 +355,7 @@ class Audit(Result):
 
     @property
     def rows_needed(self) -> int | None:
-        """How many rows in all would settle everything, if groups keep their shares of the rows.
+        """Rows in total that would settle everything, if groups keep their shares.
 
         All are shown to be within with a probability of 80%, were the model calibrated. None where
         nothing is unsettled for want of rows, or no number of them would do.
@@ -384,7 +384,7 @@ class Audit(Result):
 
     @property
     def at_most(self) -> float | None:
-        """How large the mean error of any view or part is at most; None without an event, or an end."""
+        """Upper bound for the mean error of any view or part; None if it cannot be bounded."""
         if self.limit.only:
             return None
         sized = [*self._wholes, *(part for view in self.views for part in view.parts)]
@@ -393,17 +393,17 @@ class Audit(Result):
 
     @property
     def most_of_views(self) -> float:
-        """How large the mean error of any view is at most; parts of views may be further off."""
+        """Upper bound for the mean error of any view; parts of views may be further off."""
         return max((view.most for view in self.views if view.low is not None), default=0.0)
 
     @property
-    def worst(self) -> View | Any:  # so that what is known to be there need not be checked for types
+    def worst(self) -> View | Any:  # Any: its numbers are known not to be None
         """The view with the largest proved mean error; None if none has a proved direction.
 
         With a limit what is beyond it comes first, then what is likely. A group is left out if
         labels of probability 0 are a larger share of all other rows than its proved error.
         """
-        if self.tolerance is not None:  # whatever leads: of one no mean does
+        if self.tolerance is not None:  # in these audits no mean leads
             wrong = (view for view in self.views if view.side and view.key in self.wrong_views)
             return max(wrong, key=lambda view: view.proved, default=None)
         return next((each.of for each in self.story.named if each.kind == "mean"), None)
@@ -414,7 +414,7 @@ class Audit(Result):
         return self._written("headline")
 
     def _repr_html_(self) -> str:
-        """Return the first screen of its report, as notebooks show it."""
+        """Return the first screen of the report, for notebooks."""
         return _printers.to_fragment(self)
 
     @arguments()
@@ -484,7 +484,7 @@ class Audit(Result):
             ]
 
         def found_of(each: Any) -> Any:
-            """Return findings and steps as plain data, which point to views and rests."""
+            """Return findings and steps as plain data that point to views and rests."""
             if isinstance(each, Finding):
                 part, kind = each.part, type(each.of)
                 at = place[each.of.id] if issubclass(kind, Sized) else None
@@ -518,7 +518,7 @@ class Audit(Result):
 
 
 def gate_of(fail_on: str | None, limited: bool) -> FailOn:
-    """Return when a gate fails, by the default if need be; raise if that takes a limit."""
+    """Return when a gate fails, by default depending on the limit; raise if it lacks a limit."""
     on: Any = fail_on if fail_on is not None else "likely" if limited else "found"
     choose("gate", on, FAIL_ON)
     if on in OF_LIMITS and not limited:
@@ -531,7 +531,7 @@ def gate_of(fail_on: str | None, limited: bool) -> FailOn:
     return on  # type: ignore[no-any-return]
 
 
-#: Fields that plain data have in other words, or not at all.
+#: Fields that plain data hold in another form, or not at all.
 _APART = (
     "views", "checks", "rests", "slices", "described", "remedies", "recalibration", "zeros",
     "rows_in_all",

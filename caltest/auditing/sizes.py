@@ -33,40 +33,40 @@ from caltest.data.rows import effective_number
 from caltest.forms import FEWEST_CLUSTERS, Atoms
 from caltest.pvalues import reaching
 
-_OF_PARTS = 0.2  # of alpha; and of slices by features, if any are searched
-_WHOLE = (10, 2)  # parts of all rows
+_OF_PARTS = 0.2  # share of alpha; and the same for slices by features, if any are searched
+_WHOLE = (10, 2)  # numbers of parts of all rows
 _GROUP = (5,)
-_FEWEST = 10  # rows of a part
-_MOST_BY_BOUND = 1000  # views that were skipped, where the interval of each takes milliseconds
+_FEWEST = 10  # rows in a part
+_MOST_BY_BOUND = 1000  # skipped views: above that, intervals of milliseconds each are not computed
 
 
 class Cut(NamedTuple):
-    """Rows of one probability in the order of the predictions, and where its parts end."""
+    """Rows of one probability in order of predictions, and the ends of its parts."""
 
     order: NDArray[np.intp]
-    ends: tuple[tuple[int, NDArray[np.intp]], ...]  # how many parts, and the end of each in the order
+    ends: tuple[tuple[int, NDArray[np.intp]], ...]  # number of parts, with their ends in this order
 
 
 def cut(scores: Array, whole: bool) -> Cut:
-    """Cut a view by its predictions into parts of about equally many rows; ties stay together."""
+    """Cut a view by its predictions into parts of about equal size; ties stay together."""
     order = np.argsort(scores)
     ordered = scores[order]
-    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1) + 1  # where ties end
+    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1) + 1  # ends of ties
     ends = []
     for parts in _WHOLE if whole else _GROUP:
         wanted = np.arange(1, parts + 1) * len(scores) / parts
-        # the first end of ties at or after
+        # the first end of ties at or after the wanted one
         found = np.unique(last[np.minimum(np.searchsorted(last, wanted - 1e-9), len(last) - 1)])
         if len(found) > 1 and len(scores) >= parts * _FEWEST:
             ends.append((parts, found))
     return Cut(order, tuple(ends))
 
 
-_LEAST_LEVEL = 0.0005  # of a side of an interval of t: not simulated further out
+_LEAST_LEVEL = 0.0005  # level of one side of a t interval, beyond which it was not simulated
 
 
 def enough_clusters(level: float) -> float:
-    """Return how many clusters have to carry a mean error for an interval of t, at a level of a side.
+    """Return how many clusters must carry a mean error for a t interval at this one-sided level.
 
     20 down to .01, 40 at .0025, 80 at .000625: where so many do, either end misses about as rarely as
     it should (`python -m validation clusters --only intervals`).
@@ -76,7 +76,7 @@ def enough_clusters(level: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """How rows count, which of them depend on each other, and what was predicted of the population.
+    """Weights, clusters and sampling rates of rows, and the probabilities in the population.
 
     Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
     population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
@@ -89,12 +89,12 @@ class Design:
     clusters: NDArray[np.intp] | None = None
     scores: Array | None = None
     kept: Array | None = None
-    stretches: Any = 1.0  # of all rows, or of each, (n,)
+    stretches: Any = 1.0  # one number, or one per row, (n,)
     guaranteed: bool = False
 
     @classmethod
     def of(cls, rows: Rows, rates: Mapping[Any, float] | None) -> Design:
-        """Return that of all rows, kept by their label at these rates; of two classes these count."""
+        """Return the design of all rows; ``rates``, by label, are used for two classes."""
         if rates is None or rows.n_classes != 2:
             return cls(rows.weights, rows.clusters, stretches=getattr(rows.law, "stretch", 1.0))
         by_class = rates_by_class(rates, 2, rows.classes)
@@ -104,23 +104,23 @@ class Design:
 
     @cached_property
     def pulls(self) -> Array:
-        """What errors of rows count: their weights, times their stretches where these differ."""
+        """Weights of errors: those of rows, times their stretches if these differ."""
         return self.weights * self.stretches if np.ndim(self.stretches) else self.weights
 
     @property
     def stretch(self) -> float:
-        """By what errors of pools are multiplied, on average."""
+        """Factor applied to the errors of pools, on average."""
         differ = np.ndim(self.stretches) > 0
         return float(self.pulls.sum() / self.weights.sum() if differ else self.stretches)
 
     @property
     def plain(self) -> bool:
-        """Whether rows are independent and count alike, not sampled by their label, without members."""
+        """Whether rows are independent, with weight 1, not sampled by label, and without members."""
         apart = self.clusters is None and self.scores is None and self.stretch == 1.0
         return apart and bool((self.weights == 1.0).all())
 
     def at(self, rows: NDArray[np.intp] | None) -> Self:
-        """Return that of some rows."""
+        """Return the design of some rows."""
         if rows is None:
             return self
         names = ("weights", "clusters", "scores", "kept", "stretches")
@@ -128,7 +128,7 @@ class Design:
         return replace(self, **{name: each[rows] for name, each in given.items() if np.ndim(each)})
 
     def of_look(self, look: Look) -> Design:
-        """Return that of the rows of a look, whose event need not be class 1."""
+        """Return the design of a look's rows; its event need not be class 1."""
         own = self.at(look.places)
         if own.stretch != 1.0:
             return own.of_scores(look.scores(), look.scope.label)
@@ -137,51 +137,51 @@ class Design:
         return own.turned(look.sample(np.ones(len(self.weights), dtype=np.intp)).labels == 0)
 
     def turned(self, rows: Mask) -> Design:
-        """Return that of the opposite event in some of the rows."""
+        """Return the design with the opposite event in some of the rows."""
         if self.scores is None or self.kept is None:
             return self
         kept = np.where(rows[:, None], self.kept[:, ::-1], self.kept)
         return replace(self, scores=np.where(rows, 1.0 - self.scores, self.scores), kept=kept)
 
     def of_scores(self, scores: Array, label: str) -> Design:
-        """Return that of an event with these probabilities, seen through the lens of that label."""
+        """Return the design for an event with these probabilities, through the lens of that label."""
         if np.ndim(self.stretches) == 0:
             return self if np.ptp(scores) > 0.0 else replace(self, stretches=1.0)
         if not label.startswith(("interval:", "quantile:")):
             return self
-        _, alike = np.unique(self.stretches, return_inverse=True)  # without ties these say it alone
+        _, alike = np.unique(self.stretches, return_inverse=True)  # without ties scores alone decide
         least = np.array([scores[alike == k].min() for k in range(alike.max() + 1)])
         return replace(self, stretches=np.where(scores > least[alike], self.stretches, 1.0))
 
     @cached_property
     def codes(self) -> NDArray[np.intp] | None:
-        """The clusters of these rows, from 0."""
+        """The clusters of these rows, numbered from 0."""
         if self.clusters is None:
             return None
         return np.asarray(np.cumsum(np.bincount(self.clusters) > 0) - 1)[self.clusters]
 
     @property
     def several(self) -> NDArray[np.intp] | None:
-        """The same; None where no cluster has several rows."""
+        """The same; None if no cluster has several rows."""
         codes = self.codes
         return None if codes is None or int(codes.max()) + 1 == len(codes) else codes
 
     def counts(self, labels: NDArray[np.integer]) -> Array:
-        """Return what rows count in the population."""
+        """Return the weights of rows in the population."""
         return self.pulls / (1.0 if self.kept is None else self.kept[np.arange(len(labels)), labels])
 
     def sums(self, values: Array) -> Array:
-        """Add values of rows up over clusters; without any, every row is one."""
+        """Sum values over clusters; without clusters, return them as they are."""
         return values if self.codes is None else np.bincount(self.codes, values).astype(np.float64)
 
     def _table(self, chances: Array) -> Array:
-        """Return what a row adds to the error without and with the event, (n, 2)."""
+        """Return the contribution of each row to the error without and with the event, (n, 2)."""
         scores = chances if self.scores is None else self.scores
         table = np.column_stack([-scores * self.pulls, (1.0 - scores) * self.pulls])
         return table / (1.0 if self.kept is None else self.kept)
 
     def effective(self, chances: Array) -> float:
-        """Return how many clusters carry the mean error, if their rows are surprised together.
+        """Return the effective number of clusters that carry the mean error if their rows move as one.
 
         They are in effect so many with the event, and with none, by predictions: no label says which
         interval is taken. Rare events of some clusters may outweigh all others, which count less then.
@@ -193,35 +193,35 @@ class Design:
         return min(shared, Atoms.of(self._table(chances), both, self.codes, len(rates)).effective)
 
     def carried(self, chances: Array) -> float:
-        """Return the same, by which intervals are of t; 0 where none is."""
+        """Return the same for designs that use t intervals; 0 for others."""
         return 0.0 if self.several is None or self.guaranteed else self.effective(chances)
 
     def units(self, chances: Array) -> float:
-        """Return how many clusters there are in effect, by the variance if rows share everything."""
+        """Return the effective number of clusters, by variance, if their rows are fully dependent."""
         each = np.diff(self._table(chances))[:, 0] * np.sqrt(chances * (1.0 - chances))
         return max(effective_number(self.sums(each) ** 2), 1.0)
 
     def could_miss(self, chances: Array, level: float) -> float:
-        """Return which share of clusters an effect may concern and still occur in none, at this level.
+        """Return the largest share of clusters that an effect may concern and still not appear.
 
         (1 - share)^G = level, about, for G clusters in effect.
         """
         return min(-math.log(level) / self.units(chances), 1.0)
 
     def clusters_in(self, rows: int | None) -> int | None:
-        """Return how many clusters like these have so many rows; None without clusters."""
+        """Return the number of clusters like these with so many rows; None without clusters."""
         if rows is None or self.codes is None:
             return None
         return math.ceil(rows * (int(self.codes.max()) + 1) / len(self.codes))
 
     def unproved(self, error: Sized) -> bool:
-        """Say whether an error found by random signs has no exact interval that excludes 0."""
+        """Return whether an error found by random signs lacks an exact interval that excludes 0."""
         return self.guaranteed and self.clusters is not None and error.side is None
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = False
     ) -> tuple[float, float, float, float]:
-        """Return what is predicted and observed on average, and the interval of the error.
+        """Return mean prediction, mean observation and the interval of the error.
 
         ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
         """
@@ -246,7 +246,7 @@ class Design:
     def of_parts(
         self, chances: Array, labels: NDArray[Any], order: Places, starts: Places, level: float
     ) -> Any:
-        """Return the `interval` of each part of rows in an ``order``, that of chances and labels."""
+        """Return the `interval` of each part; chances and labels follow ``order`` too."""
         if type(self) is not Design or not self.plain:
             cut = (np.split(each, starts[1:]) for each in (order, chances, labels))
             return [self.at(r).interval(p, y, level) for r, p, y in zip(*cut, strict=True)]
@@ -257,7 +257,7 @@ class Design:
         return np.stack([predicted, events / counts, predicted - most, predicted - least], 1).tolist()
 
     def ways(self, chances: Array, labels: Places, part: float, level: float) -> list[Wanted]:
-        """Return what shows it inside a limit: exact limits, or those of t from enough clusters on."""
+        """Return the ways to prove a mean within a limit: exact, or by t with enough clusters."""
         stated, counts = chances if self.scores is None else self.scores, self.counts(labels)
         exact = Wanted.of(stated, counts, self.share(labels, by_t=False), part)
         if not (carried := self.carried(chances)):
@@ -266,7 +266,7 @@ class Design:
         return [exact, by_t._replace(least=len(chances) * enough_clusters(level) / carried)]
 
     def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
-        """Return how many rows in effect a row of these is, and whether intervals are Chernoff's.
+        """Return the effective share of a row, and whether intervals are Chernoff's.
 
         In clusters their rows are taken to share everything, but where t measures how much they do.
         """
@@ -279,12 +279,12 @@ class Design:
             values = each * (labels - rate)
             sums = max(self.sums(values), values, key=lambda found: float(found @ found))
             sums = sums / (rate * (1.0 - rate)) ** 0.5
-        share = whole**2 / float(sums @ sums) / n / self.stretch**2  # above 1 of rows kept of many
+        share = whole**2 / float(sums @ sums) / n / self.stretch**2  # above 1 for rows kept out of many
         return share if self.kept is not None else min(share, 1.0), not by_t
 
 
 def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
-    """Advise where few clusters carry the error; ``carrying`` is how many of each view do."""
+    """Return advice if few clusters carry the error; ``carrying`` holds their number for each view."""
     enough = enough_clusters(max(level, _LEAST_LEVEL))
     if not (few := sum(each < enough for each in carrying)):
         return ()
@@ -297,7 +297,7 @@ def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
 
 
 def half_width(sums: Array, whole: float, level: float, units: float | None = None) -> float:
-    """Return half the width of the t interval of a mean, by centred sums of what is independent.
+    """Return half the width of the t interval of a mean, from centred sums of independent units.
 
     They are ``units`` in effect; by default as many as there are.
     """
@@ -307,13 +307,13 @@ def half_width(sums: Array, whole: float, level: float, units: float | None = No
     return float(stdtrit(n - 1, 1.0 - level)) * error
 
 
-_STRAIGHT = 1e6  # events in effect from where on sums are not skewed
+_STRAIGHT = 1e6  # effective events above which skewness is ignored
 
 
 def ends_by_t(
     design: Design, values: Array, whole: float, level: float, units: float
 ) -> tuple[float, float]:
-    """Return how far the interval of t goes below and above an error, by centred values of rows.
+    """Return how far the t interval reaches below and above an error, from centred values of rows.
 
     Their clusters are ``units`` in effect, by which degrees of freedom are counted. It is never shorter
     than if rows were independent: in few clusters, sums may cancel by chance.
@@ -330,7 +330,7 @@ def ends_by_t(
     if second**3 >= _STRAIGHT * third**2:
         return half, half
     events, unit = second**3 / third**2, abs(third) / second * largest / whole
-    unit *= float(stdtrit(units - 1.0, level) / ndtri(level))  # since moments are estimated
+    unit *= float(stdtrit(units - 1.0, level) / ndtri(level))  # because moments are estimated
     short = unit * (events - float(gammaincinv(events, level)))
     long = unit * (float(gammainccinv(events + 1.0, level)) - events)
     below, above = (long, short) if third < 0.0 else (short, long)
@@ -338,7 +338,7 @@ def ends_by_t(
 
 
 class Family(NamedTuple):
-    """The levels of single bounds, one side each."""
+    """Levels of single bounds, for one side each."""
 
     of_view: float
     of_part: float
@@ -346,7 +346,7 @@ class Family(NamedTuple):
 
     @classmethod
     def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0, sides: int = 2) -> Family:
-        """Share alpha among so many views, with what groups leave, parts, and slices by features.
+        """Share alpha among views (with remaining rows), their parts, and slices by features.
 
         Intervals have two ``sides``, or one.
         """
@@ -364,9 +364,9 @@ class Family(NamedTuple):
         limit: Limit,
         ends: tuple[float, float] = (0.0, 1.0),
     ) -> tuple[Part, ...]:
-        """Return the parts of a view, with the intervals of their errors."""
+        """Return the parts of a view, with intervals of their errors."""
         found, own = list[Part](), (scores[where.order], labels[where.order])
-        # On the scale of sizes.
+        # In population scale, as the sizes are.
         stated = own[0] if design.scores is None else design.scores[where.order]
         for of, cuts in where.ends:
             starts = np.append(0, cuts[:-1])
@@ -381,13 +381,13 @@ class Family(NamedTuple):
 
 
 def error_of_mean(predicted: float, rows: int, events: float, level: float) -> tuple[float, float]:
-    """Return the interval of a mean error, predicted less true rate, of rows that count alike."""
+    """Return the interval of a mean error (predicted minus true rate) for rows of equal weight."""
     (least,), (most,) = mean_bounds(np.array([float(rows)]), np.array([float(events)]), level)
     return predicted - float(most), predicted - float(least)
 
 
 def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
-    """Return the mean absolute error over the finest parts: its lower end, estimate and upper end."""
+    """Return the mean absolute error over the finest parts: lower end, estimate and upper end."""
     if not (finest := [part for part in parts if part.of == max(each.of for each in parts)]):
         return None
     rows = np.array([part.rows for part in finest])
@@ -401,13 +401,13 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
 
 @dataclass(frozen=True, eq=False)
 class Sizes:
-    """Where all intervals of an audit are from: the design, the level, and how it is shared.
+    """The source of all intervals in an audit: design, level, and its division.
 
     ``cuts`` are of every view of an event.
     """
 
     ends: ClassVar = 0.0, 1.0  #: of outcomes
-    vouches: ClassVar = True  #: Whether what is skipped may be shown to be within the limit.
+    vouches: ClassVar = True  #: Whether skipped views may be proved to be within the limit.
 
     design: Design
     level: float
@@ -417,7 +417,7 @@ class Sizes:
 
     @property
     def own_level(self) -> float:
-        """The level of a side of a view's own interval."""
+        """One-sided level of a view's own interval."""
         return min(self.level, LARGEST_LEVEL)
 
     @classmethod
@@ -430,7 +430,7 @@ class Sizes:
         limit: Limit,
         n_slices: int = 0,
     ) -> Sizes:
-        """Cut all views of an event into parts, and share the level among all that have an interval."""
+        """Cut all views of an event into parts, and divide the level among all intervals."""
         cuts = {look: cut(look.scores(), look.group is None) for look in looks if look.event}
         n_parts = sum(len(ends) for each in cuts.values() for _, ends in each.ends)
         family = Family.of(level, len(cuts) + n_rests, n_parts, n_slices, len(limit.sides))
@@ -439,7 +439,7 @@ class Sizes:
     def intervals(
         self, look: Look, seen: Sample, labels: NDArray[Any], *levels: float
     ) -> tuple[float, list[tuple[float, ...]]]:
-        """Return how many clusters carry the error, and at each level its interval.
+        """Return how many clusters carry the error, and its interval at each level.
 
         That is the predicted and the observed rate, the outer ends, and the inner ones. Where outcomes
         may equal a quantile there are two counts, of the closed and of the open event: what is claimed
@@ -462,14 +462,14 @@ class Sizes:
         return carried, found
 
     def facts(self, predicted: float, observed: float, joint: Any, own: Any) -> dict[str, Any]:
-        """Return a mean error with both intervals, and whether it is inside; None without a limit."""
+        """Return a mean error with both intervals, and if it is within the limit; None without one."""
         inside = self.limit.place(predicted, *own) == "inside" if self.limit else None
         low, high = self.limit.cut(predicted, *joint, ends=self.ends)
         found = {"predicted": predicted, "observed": observed, "low": low, "high": high}
         return found | {"own_low": own[0], "own_high": own[1], "inside": inside}
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
-        """Return sizes: predicted, observed, their difference with its interval, and those of parts."""
+        """Return predicted, observed, their difference with its interval, and the same for parts."""
         given = seen.rows.probs[:, 1], seen.labels, self.cuts[look], self.design.of_look(look)
         parts = self.family.parts(*given, self.limit)
         column = 1 if look.scope.lens is None else look.scope.column
@@ -479,7 +479,7 @@ class Sizes:
     def of_mean(
         self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
     ) -> dict[str, Any]:
-        """Return the mean error with both intervals, and whether its own is inside the limit.
+        """Return the mean error with both intervals, and whether its own interval is within the limit.
 
         ``level`` is that of a side of the joint one; None: that of a view.
         """
@@ -493,9 +493,9 @@ class Sizes:
     def of_rest(
         self, left: Subtraction, views: Mapping[Look, View], labels: NDArray[Any], adjusted: float
     ) -> Rest:
-        """Describe the rows that a group leaves of a larger one, of this adjusted p-value."""
+        """Describe the remaining rows of a larger group, with this adjusted p-value."""
         part, whole = views[left.look], views[left.parent]
-        scope = left.look.scope  # of a censored one the whole and a group do not say what is left
+        scope = left.look.scope  # for censored times the whole and the group do not determine the rest
         if self.design.plain and not scope.censored and scope.shown.see_open is None:
             both: Any = ((whole.predicted, part.predicted), (whole.observed, part.observed))
             means = [(of * whole.rows - own * part.rows) / left.rows for of, own in both]
@@ -510,7 +510,7 @@ class Sizes:
         return replace(rest, adjusted_pvalue=1.0, found=False) if self.design.unproved(rest) else rest
 
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
-        """Return what was skipped, with whether its own limits show its errors to be within the limit.
+        """Return skipped views, with whether their own intervals prove errors within the limit.
 
         Like other views these are taken with what groups leave of others.
         """
@@ -525,7 +525,7 @@ class Sizes:
             if each.inside is False or not looks:
                 continue
             rests = list(around(looks, min_rows, every.values()))
-            found: Iterable[Any]  # predicted, and the interval of the error
+            found: Iterable[Any]  # predicted mean, and interval of the error
             if self.design.plain and all(look.scope.shown.see_open is None for look in looks):
                 counts = {look: look.count(labels) for look in {*looks, *(of for _, of in rests)}}
                 parts = [*map(counts.get, looks), *(counts[of] - counts[own] for own, of in rests)]
@@ -545,7 +545,7 @@ class Sizes:
         return tuple(skipped)
 
     def notes(self, looks: Sequence[Look]) -> list[str]:
-        """Return what is to be said of the rows, and where few clusters carry the error."""
+        """Return notes about the rows, and about views whose error few clusters carry."""
         notes = [*dict.fromkeys(note for look in looks for note in look.scope.shown.rows.notes)]
         each = ((look, self.design.of_look(look)) for look in self.cuts)
         carrying = [own.effective(look.scores()) for look, own in each if own.several is not None]
@@ -554,7 +554,7 @@ class Sizes:
     def with_rows_needed(
         self, views: dict[Look, View], left: list[Rest], rests: Sequence[Subtraction], labels: Any
     ) -> tuple[dict[Look, View], list[Rest], int | None]:
-        """Say of each view, or what a group leaves, how many rows would settle it, if it is not.
+        """Add to each unsettled view or rest the rows that would settle it.
 
         And how many rows in all would settle all of them.
         """
@@ -566,13 +566,13 @@ class Sizes:
         return dict(zip(views, found, strict=False)), found[len(views) :], self.in_all(wanted)
 
     def in_all(self, wanted: Sequence[Any]) -> int | None:
-        """Return how many rows in all settle everything that is held; None if none would do."""
+        """Return the rows in total that settle all; None if no number does."""
         return rows_in_all(wanted, Goal(self.limit, self.own_level))
 
     def settling(
         self, looks: Sequence[Look], found: list[Any], held: Sequence[int], labels: Any
     ) -> list[Wanted]:
-        """Write into those that are held and not inside how many rows would settle them."""
+        """Fill in the rows that would settle each tested view not yet within the limit."""
         ways = [self.ways(looks[k], found[k], labels) for k in held]
         wanted, needed = quickest(ways, Goal(self.limit, self.own_level))
         for k, rows in zip(held, needed, strict=True):
@@ -582,7 +582,7 @@ class Sizes:
         return wanted
 
     def ways(self, look: Look, sized: View | Rest, labels: NDArray[np.intp]) -> list[Wanted]:
-        """Return what would show a mean to be inside the limit."""
+        """Return the ways to prove a mean within the limit."""
         seen, part = look.sample(labels), look.n_rows / len(labels)
         chances, design = seen.rows.probs[:, 1], self.design.of_look(look)
         return design.ways(chances, seen.labels, part, self.own_level)
@@ -591,12 +591,12 @@ class Sizes:
 # ------------------------------------------------------------------ what was not found
 
 _POWER = 0.8
-_MOST_LAW = 20_000  # predictions by which the power of a mean is computed
+_MOST_LAW = 20_000  # predictions used to compute the power of a mean
 _HALVINGS = 40
 
 
 def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
-    """Return the smallest shift of one probability that the check of its mean would have found.
+    """Return the smallest shift of one probability that the check of its mean would have detected.
 
     By the normal law of the number of events if every probability is too high, or too low, by as much,
     against what the check has to reach in the joint test.
@@ -612,9 +612,9 @@ def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
     if n > _MOST_LAW:
         p = p[((np.arange(_MOST_LAW) + 0.5) * n / _MOST_LAW).astype(np.intp)]
     scale = math.sqrt(n * float((p * (1.0 - p)).mean()))
-    # No adjusted p-value is below that of the check alone, of which both sides count.
+    # No adjusted p-value is below the unadjusted one, which counts both sides.
     draws = np.sort(found.table[1:, h])
-    # Draws that may reach it.
+    # Number of draws that may reach it.
     beyond = math.floor(level * (len(draws) + 1) / len(signs) * (1.0 + 1e-12)) - 1
     if scale == 0.0 or beyond < 0:
         return Sensitivity(plan.looks.index(look), None, _POWER)
@@ -623,7 +623,7 @@ def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
         low = -math.inf
 
     def shifted(by: float) -> tuple[float, float]:
-        """Return the mean shift of the probabilities, and how often the check finds it."""
+        """Return the mean shift of the probabilities, and the probability that the check finds it."""
         q = np.clip(p + by, 0.0, 1.0)
         mean, spread = float((q - p).mean()), math.sqrt(n * float((q * (1.0 - q)).mean()))
         reached = n * mean - high * scale if by > 0.0 else low * scale - n * mean

@@ -1,4 +1,4 @@
-"""Slices that nobody named, found by features: which are wrong, by how much, and which are shown.
+"""Slices found by features that nobody named: which are wrong, by how much, and which are shown.
 
 A scan is the largest root of all its slices. On the scale of its evidence every slice is a check, and
 one step-down over these and all other checks of the audit names slices: one in which every prediction
@@ -30,40 +30,40 @@ from caltest.pvalues import Alternative, StepDown, evidence_of_draws, of_exchang
 from caltest.resampling import Column, Draws, draws_of_signs
 from caltest.statistics.features import FeatureScan, columns_of
 
-_MOST_NAMED = 1000  # slices, those with the largest roots, of which each is held
-_MOST_LOOKED_AT = 200  # of these, for those that are shown
+_MOST_NAMED = 1000  # slices held, those with the largest roots
+_MOST_LOOKED_AT = 200  # of these, candidates to be shown
 _MOST_SHOWN, _MOST_LISTED = 10, 100
 _MOST_PICTURED = 3  # features
-_CLOSE = 0.5  # roots that differ by less: the slice with fewer conditions is shown
+_CLOSE = 0.5  # if roots differ by less, the slice with fewer conditions is shown
 
 
 @dataclass(frozen=True, eq=False)
 class Search:
-    """One scan of an audit: its place among the hypotheses, and what it looks at."""
+    """One scan of an audit: its position among the hypotheses, and its look."""
 
     place: int
     look: Look
-    sized: Look | None  # whose event sizes are of
+    sized: Look | None  # look whose event the sizes refer to
     column: Column
 
     @property
     def form(self) -> Any:
-        """The scan."""
+        """The form of the scan."""
         return self.column.form
 
     def group(self, k: int) -> Group:
-        """Name a slice."""
+        """Return the conditions of a slice as a group."""
         conditions = self.form.cells.conditions(k)
         return Group(tuple(Condition(name, value, relation) for name, relation, value in conditions))
 
     def part(self, rows: Mask, group: Group) -> Look:
-        """Return some of the rows, as sizes are of them."""
+        """Return a look at some of the rows, for their sizes."""
         assert self.sized is not None
         return self.sized.scope.look(group, np.flatnonzero(rows))
 
 
 def searches(plan: Plan, seed: int) -> list[Search]:
-    """List the scans of an audit."""
+    """Return the scans of an audit."""
     scans = [(h, x) for h, x in enumerate(plan.hypotheses) if isinstance(x[1], FeatureScan)]
     columns = columns_of_looks([hypothesis for _, hypothesis in scans], seed)
     events = {each.scope.label: each for _, (each, _) in scans if each.event}
@@ -81,23 +81,23 @@ def searches(plan: Plan, seed: int) -> list[Search]:
 
 
 def count_of(some: Iterable[Search]) -> int:
-    """Return how many slices have intervals, which share what is theirs of the level."""
-    ordered = sorted(some, key=lambda each: each.form.cells.count)  # of several the most
+    """Return how many slices have intervals; these share their portion of the level."""
+    ordered = sorted(some, key=lambda each: each.form.cells.count)  # of several, that with most
     return sum({each.sized: each.form.cells.count for each in ordered if each.sized}.values())
 
 
 def notes(some: Iterable[Search]) -> list[str]:
-    """Say how many slices few clusters carry."""
+    """Return a note if few clusters carry the error in some slices."""
     dropped = max((each.form.dropped for each in some), default=0)
     said = f"{dropped:,} slices by features are not searched: too few clusters carry their error."
     return [said] if dropped else []
 
 
-# ------------------------------------------------------------------ which are named
+# ------------------------------------------------------------------ naming
 
 
 class Named(NamedTuple):
-    """A slice that is found to be wrong, by a scan."""
+    """A slice that a scan proved wrong."""
 
     search: Search
     cell: int
@@ -113,7 +113,7 @@ def named(
     how: tuple[Sequence[Alternative], Array],
     options: Options,
 ) -> list[Named]:
-    """Name slices by step-down maxima over these and all other checks, on the same draws.
+    """Name slices by step-down maxima over them and all other checks, on the same draws.
 
     ``how`` says which values of every check count, and how far rounding may move them. Of several
     completions of censored times there is one p-value for all.
@@ -148,16 +148,16 @@ def named(
         adjusted = np.minimum(share * np.apply_along_axis(of_exchangeable, 0, np.array(anew)), 1.0)
     listed, start = list[Named](), 0
     for each, roots, chosen, _ in every:
-        # no smaller than alone, by another correction, or confirmed in few clusters
+        # at least the scan's own adjusted p-value, which may come from another correction
         ps = np.maximum(adjusted[start : start + len(chosen)], found.adjusted[each.place])
-        start += len(chosen) + 1  # the last is of all that were not chosen
+        start += len(chosen) + 1  # the last one stands for all not chosen
         both = zip(chosen.tolist(), ps.tolist(), strict=True)
         listed += [Named(each, k, float(roots[k]), p) for k, p in both if p <= options.alpha]
     return listed
 
 
 def _roots(each: Search, trial: Trial, most: int) -> tuple[Array, Places, Array]:
-    """Return the observed roots, the slices with the largest, and sizes of theirs on all draws."""
+    """Return observed roots, the slices with the largest ones, and their sizes on all draws."""
     form, labels, codes = each.form, trial.labels, trial.rows.clusters
     seen = each.column.outcomes(labels[None])
     if codes is None:
@@ -180,11 +180,11 @@ def _of_block(column: Column, draws: Draws, start: int, stop: int) -> Array:
     return np.asarray(column.form.of_labels(column.outcomes(draws.draw(start, stop))))
 
 
-# ------------------------------------------------------------------ which are shown
+# ------------------------------------------------------------------ selection
 
 
 def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
-    """Choose slices one after another: the largest root once the mean errors of those before are off.
+    """Choose slices one by one: the largest root after removing mean errors of those chosen before.
 
     That of all rows is off first, if it is as clear. Of roots that are close the slice with the fewest
     conditions comes first.
@@ -210,11 +210,11 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
     return sorted(kept, key=lambda each: -abs(each.root))
 
 
-# ------------------------------------------------------------------ how large
+# ------------------------------------------------------------------ sizes
 
 
 def at_least(scans: list[Search], sizes: Sizes, labels: Any, learner: Any, seed: int) -> float | None:
-    """Return what the mean of |P(event | X) − p| is at least over half of the rows, 0 or more.
+    """Return a lower bound, at least 0, for the mean of |P(event | X) − p| over half of the rows.
 
     One half teaches a sign s(x). On the other, let e be the event where s = 1 and its opposite where
     s = −1, and c what is predicted of e: the mean absolute error is at least the mean of
@@ -229,7 +229,7 @@ def at_least(scans: list[Search], sizes: Sizes, labels: Any, learner: Any, seed:
     here, residuals = folds_of(len(p), seen.rows.clusters, 2, seed) == 1, seen.labels - p
     if learner is None and features is not None:
         hat = hat_features(columns, len(features.columns) + 1)
-        # The ridge regression of one half's residuals, but for ΦᵀΦ: half of that of all rows.
+        # Ridge regression of one half's residuals, except that ΦᵀΦ is half of that of all rows.
         rising = hat[here] @ (hat[~here].T @ residuals[~here].astype(hat.dtype)) >= 0.0
     else:
         rising = foretold(learner, columns, residuals, here) >= 0.0
@@ -241,7 +241,7 @@ def at_least(scans: list[Search], sizes: Sizes, labels: Any, learner: Any, seed:
 def slices_of(
     listed: Sequence[Named], sizes: Sizes, labels: Any
 ) -> tuple[dict[Look, Slice], tuple[Slice, ...], tuple[ByFeature, ...]]:
-    """Return what is shown by its look, all that is named, and features along which to look."""
+    """Return the shown slices by look, all named slices, and bins along their features."""
     first, every, seen = shown(listed, labels), dict[Look, Slice](), set[Any]()
     rest = sorted((each for each in listed if each not in first), key=lambda each: -abs(each.root))
     for each in [*first, *rest[:_MOST_LISTED]]:
@@ -254,7 +254,7 @@ def slices_of(
             seen.add(look.key)
 
     def far(look: Look) -> tuple[Any, ...]:
-        """Return how an error stands against the limit, and how large it is at least."""
+        """Return the sort key of an error: its place against the limit, then its proved size."""
         one: Any = every[look]
         beyond = sizes.limit and sizes.limit.place(one.predicted, one.low, one.high) == "beyond"
         likely = one.side and sizes.limit.exceeded(one.predicted, one.error)
@@ -262,7 +262,7 @@ def slices_of(
 
     most = max(every, key=far, default=None)
     alone = not any(each.shown for each in every.values())
-    if most is not None and (alone or any(far(most)[:2])):  # what the verdict is about
+    if most is not None and (alone or any(far(most)[:2])):  # the one that the verdict is about
         every[most] = replace(every[most], shown=True)
     looks = [look for look, each in every.items() if each.shown]
     found = [every[look] for look in looks]
@@ -282,7 +282,7 @@ def _slice(look: Look, adjusted: float, sizes: Sizes, labels: Any, is_shown: boo
 
 
 def _along(first: Sequence[Named], sizes: Sizes, labels: Any) -> Iterable[ByFeature]:
-    """Look along the features of what is shown, in the bins that are slices of their own."""
+    """Yield predicted and observed along the features of the shown slices."""
     done = dict[tuple[str, str], None]()
     for each in first:
         search, cells = each.search, each.search.form.cells

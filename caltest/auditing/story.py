@@ -1,4 +1,4 @@
-"""What an audit says, decided once when it ends: what leads, what is beyond the limit, what to do.
+"""The story of an audit, decided once when it ends: main finding, errors beyond the limit, next steps.
 
 Facts are those of the audit. For every view there is the estimate of its mean error, its own
 interval, which decides whether it is within the limit, and the joint interval of all views and parts,
@@ -20,32 +20,32 @@ from caltest.lenses import within
 from caltest.pvalues import interval_of_adjusted
 from caltest.story import Finding, Step, Story, Verdict
 
-POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` is about.
-LITTLE = 0.1  # an average error up to which a pass is called usable
-_FAR_AWAY = 10.0  # times as many rows, which few readers can get
-_STRIKING = 1.5  # times the mean error: then the error depends on the prediction
+POSTERIOR = "posterior draws"  #: What :func:`caltest.sbc` audits.
+LITTLE = 0.1  # mean error up to which a model that passes is called usable
+_FAR_AWAY = 10.0  # ratio to the present rows that few readers can reach
+_STRIKING = 1.5  # ratio to the mean error above which the error clearly depends on the prediction
 _DEVIATIONS = 3.0  # standard errors beyond which a slope is clear
-#: Groups of distributions that audits make themselves.
+#: Groups that audits of distributions make themselves.
 MADE = ("predicted level", "predicted spread", "predicted survival")
-OF_MODEL = " (of the model)"  # after their names, where a column of the user has that name
-#: Which way distributions are wrong whose statistic is found below 0, and above.
+OF_MODEL = " (of the model)"  # suffix if the user has a column of that name
+#: Direction of the error, by sign of the statistic: negative, positive.
 _TENDS = {"bias": ("too low", "too high"), "spread": ("too narrow", "too wide")}
 
 _BY_FEATURES = {"feature_scan", "feature_ridge"}
-MEANS = ("citl", "point_bias")  #: Statistics whose check is of a mean.
+MEANS = ("citl", "point_bias")  #: Statistics that check a mean.
 
 Audit: TypeAlias = Any  #: :class:`caltest.Audit`, whose module imports this one.
 Steps: TypeAlias = Iterable[Step]
 
 
 def tell(audit: Audit) -> Story:
-    """Decide what an audit says."""
+    """Decide the story of an audit."""
     found = audit.pvalue <= audit.alpha
     every = list(_marked(audit, found))
     shown = [] if audit.tolerance is not None else [each for each in every if _leads(audit, each)]
     shown.sort(key=_rank, reverse=True)
     subject = shown[0] if shown else None
-    if found and (subject is None or subject.kind == "rest"):  # a view says more than what is around it
+    if found and (subject is None or subject.kind == "rest"):  # a view says more than a rest
         other = _without_direction(audit)
         subject = other if subject is None or (other and other.kind == "average") else subject
     whole = opposite = None
@@ -79,11 +79,11 @@ def tell(audit: Audit) -> Story:
     return story.advised(_steps(audit, story))
 
 
-# ------------------------------------------------------------------ what leads
+# ------------------------------------------------------------------ the main finding
 
 
 def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
-    """Give every error with an interval its direction, and its place against the limit."""
+    """Yield every error with an interval, with its direction and place against the limit."""
     for view in audit.views:
         if view.low is None:
             continue
@@ -99,24 +99,24 @@ def _marked(audit: Audit, found: bool) -> Iterable[Finding]:
 
 
 def slices_of(audit: Audit) -> list[Slice]:
-    """Return the slices that a story tells of, which nobody had named."""
+    """Return the slices that the story mentions."""
     return [each for each in audit.slices if each.shown]
 
 
 def _mean(kind: str, audit: Audit, of: View | Rest, found: bool) -> Finding:
-    """Mark a mean: its direction counts where its own check found an error too, or beyond the limit."""
+    """Mark a mean: it has a direction if its own check found an error, or if it is beyond the limit."""
     marked = Finding(kind, of, place=_place(audit, of, found))
     checked = marked.far or of.adjusted_pvalue <= audit.alpha
     return replace(marked, side=of.side if found and checked else None)
 
 
 def _beyond(found: bool) -> str:
-    """Return what is said of an interval that lies beyond the limit."""
+    """Return the place of an interval that lies beyond the limit."""
     return "beyond" if found else "may be beyond"
 
 
 def _place(audit: Audit, of: View | Rest, found: bool) -> str:
-    """Return where a mean error stands against the limit.
+    """Return the place of a mean error against the limit.
 
     "beyond": all of the joint interval is; "likely": its estimate is, with a proved direction;
     "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
@@ -143,7 +143,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
 
 
 def ends_lacking(audit: Audit) -> list[str]:
-    """Return which ends of outcomes are not known, of points, without which nothing is "within".
+    """Return the unknown ends of point outcomes without which nothing is proved "within".
 
     That forecasts are at most so much too high is exact with the low end, too low with the high end.
     """
@@ -153,7 +153,7 @@ def ends_lacking(audit: Audit) -> list[str]:
 
 
 def _leads(audit: Audit, each: Finding) -> bool:
-    """Whether an error may lead: a mean with a direction, or what is beyond the limit."""
+    """Whether an error may lead: a mean with a direction, or an error beyond the limit."""
     if each.kind == "part":
         return each.place == "beyond"
     if each.kind == "rest":
@@ -162,13 +162,13 @@ def _leads(audit: Audit, each: Finding) -> bool:
 
 
 def _rank(each: Finding) -> tuple[Any, ...]:
-    """Order errors: beyond the limit first, views before what is around them, by their proved size."""
+    """Return the sort key of an error: beyond the limit first, views before rests, then proved size."""
     beyond = {"beyond": 2, "likely": 1}.get(each.place, 0)
     return beyond, each.kind != "rest", each.kind == "mean", each.sized.proved, abs(each.sized.error)
 
 
 def in_order(audit: Audit) -> list[View]:
-    """Return the views as every table has them: those with a proved direction as the story does.
+    """Return the views in the order of all tables: first those in the story, in its order.
 
     Then those in which a check found an error, those that are not settled, and the others by evidence;
     groups that the audit made itself come after those that were named.
@@ -186,32 +186,32 @@ def in_order(audit: Audit) -> list[View]:
 
 
 def _opposes(each: Finding, subject: Finding) -> bool:
-    """Whether an error has the other sign, of the same probability or of another class."""
+    """Whether an error has the opposite sign, for the same probability or another class."""
     classes = all(of.lens.startswith("class:") for of in (each.of, subject.of))
     return each.side != subject.side and (each.of.lens == subject.of.lens or classes)
 
 
 def explains_zeros(audit: Audit, view: View) -> bool:
-    """Say whether labels of probability 0 are no larger a share outside a group than its error is."""
+    """Return whether impossible labels are no larger a share outside a group than its proved error."""
     if view.group is None or view.impossible is None:
         return True
     return bool(audit.impossible - view.impossible <= view.proved * (audit.n_samples - view.rows))
 
 
 def finds_mean(audit: Audit, view: View) -> bool:
-    """Say whether the check of a view's mean found an error, though its joint interval may hold 0."""
+    """Return whether the check of a view's mean found an error, even if the joint interval holds 0."""
     return any(check.statistic in MEANS and check.view.key == view.key for check in audit.found)
 
 
 def tends(audit: Audit, view: View) -> list[str]:
-    """Return which ways a whole distribution is found to be wrong."""
+    """Return the directions in which a whole distribution is wrong."""
     found = [each for each in audit.found if each.view.key == view.key and each.statistic in _TENDS]
     ways = _TENDS | ({"bias": ("too early", "too late")} if audit.about == Survival.about else {})
     return [ways[each.statistic][each.value > 0.0] for each in found]
 
 
 def _without_direction(audit: Audit) -> Finding | None:
-    """Return what leads where an error was found and no mean has a proved direction.
+    """Return the main finding if an error was found but no mean has a proved direction.
 
     "average": a mean is wrong, by its check; "shape": too extreme, or not enough; "count": too many or
     too few events; "some": some predictions are; "features": some are, by the features alone;
@@ -225,7 +225,7 @@ def _without_direction(audit: Audit) -> Finding | None:
         for check in audit.found
     ] + slices_of(audit)
     views = [view for view in views if explains_zeros(audit, view)]
-    views.sort(key=lambda view: view.lens.startswith("ranks:"))  # what names entries comes first
+    views.sort(key=lambda view: view.lens.startswith("ranks:"))  # findings that name entries come first
     if audit.tolerance is not None and views:
         view: Any = max(views, key=lambda view: (view.rows, abs(view.error or 0.0)))
         return Finding("average" if finds_mean(audit, view) else "some", view)
@@ -257,7 +257,7 @@ def _without_direction(audit: Audit) -> Finding | None:
 
 
 def _explains(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
-    """Whether a group explains the error: none was found in all other rows of any larger group.
+    """Whether a group explains the error: no error remains in the other rows of any larger group.
 
     Nor in a group that shares no row with it: there errors may cancel. Slices that were found cross
     groups, and tell nothing of that.
@@ -272,12 +272,12 @@ def _explains(audit: Audit, subject: Finding | None, every: list[Finding]) -> bo
 
 
 def _of_groups(every: list[Finding]) -> list[Finding]:
-    """Return the means of what was named."""
+    """Return the means of views that were named."""
     return [each for each in every if each.kind == "mean" and not isinstance(each.of, Slice)]
 
 
 def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
-    """Whether there are other groups than that of the subject, and nothing was found in any of them."""
+    """Whether there are groups besides the subject's, all without findings."""
     if subject is None or subject.kind != "mean" or subject.of.group is None or slices_of(audit):
         return False
     own: View = subject.of
@@ -288,7 +288,7 @@ def _alone(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
 
 
 def _striking(subject: Finding | None) -> Part | None:
-    """Return the tenth or fifth of the subject that is much further off than its mean, if one is."""
+    """Return the tenth or fifth of the subject that is much further off than its mean, if any."""
     if subject is None or subject.kind != "mean":
         return None
     finest = [part for part in subject.of.parts if part.of > 2 and part.side]
@@ -297,7 +297,7 @@ def _striking(subject: Finding | None) -> Part | None:
 
 
 def _halves(audit: Audit) -> tuple[Part, ...]:
-    """Return the halves of all rows, if both are proved wrong, in opposite directions."""
+    """Return the halves of all rows if both are proved wrong, in opposite directions."""
     view = next((each for each in audit.views if each.group is None and each.parts), None)
     halves = tuple(part for part in (view.parts if view else ()) if part.of == 2)
     even = len(halves) == 2 and not any(part.is_tied(audit.n_samples) for part in halves)
@@ -305,13 +305,13 @@ def _halves(audit: Audit) -> tuple[Part, ...]:
 
 
 def _spared(audit: Audit) -> bool:
-    """Whether one side matters, and all means that checks found to be wrong are so on the other."""
+    """Whether only one side matters and every mean found wrong is wrong on the other side."""
     sides = {view.sign for view in audit.views if finds_mean(audit, view)}
     return bool(sides) and audit.limit.only is not None and audit.limit.only not in sides
 
 
 def _verdict(audit: Audit, found: bool, every: list[Finding]) -> Verdict:
-    """Return the answer in a word; see :attr:`caltest.Audit.verdict`."""
+    """Return the verdict; see :attr:`caltest.Audit.verdict`."""
     if not audit.limit:
         return "found" if found else "not found"
     places = {each.place for each in every}
@@ -330,27 +330,27 @@ _CLOSE = ("close", "estimated")
 
 
 def _openness(audit: Audit, each: Finding) -> tuple[Any, ...]:
-    """Order what is not settled: groups that were named first, then by how many more rows they need."""
+    """Return the sort key of an unsettled error: named groups first, then by the rows still lacking."""
     times = (each.of.rows_needed or math.inf) / each.of.rows
     made = is_made(audit, each.of.group) or isinstance(each.of, Slice)
     return made, each.kind == "rest", each.place in _CLOSE, -times
 
 
 def is_made(audit: Audit, group: Group | None) -> bool:
-    """Whether the audit made this group of distributions itself, by what they predict."""
+    """Whether the audit made this group itself, by what distributions predict."""
     if group is None or audit.n_classes:
         return False
     column = group.column
     return column.removesuffix(OF_MODEL) in MADE and f"{column}{OF_MODEL}" not in audit.groups
 
 
-# ------------------------------------------------------------------ what to do
+# ------------------------------------------------------------------ next steps
 #
-# First for who uses the predictions, then for who maintains the model.
+# First for those who use the predictions, then for those who maintain the model.
 
 
 def _steps(audit: Audit, story: Story) -> Steps:
-    """Return what to do next, in order."""
+    """Yield the next steps, in order."""
     withheld = bool(audit.withheld)
     if withheld:
         yield Step("premises", {"do": [premise.do for premise in audit.withheld]})
@@ -378,20 +378,20 @@ def _steps(audit: Audit, story: Story) -> Steps:
     if subject is not None and subject.kind == "order":
         yield Step("order")
     elif view is not None and not zeros and 2 * audit.impossible <= audit.n_samples:
-        yield from _remedy(audit, story, view)  # else nothing is known until the zeros are gone
+        yield from _remedy(audit, story, view)  # otherwise nothing is known until the zeros are gone
     yield from _close(audit)
     yield Step("confirm", {"of": subject}) if isinstance(view, Slice) else Step("again")
 
 
 def _as_they_are(audit: Audit, story: Story) -> Step:
-    """Say that predictions may be used, unless the limit lets everything pass."""
+    """Return the step that predictions may be used, unless the limit lets everything pass."""
     if audit.n_classes == 2 and story.mark(audit.views[0]).place == "pointless":
         return Step("limit for rare events")
     return Step("use", {"found": story.found})
 
 
 def _use(audit: Audit, story: Story) -> Steps:
-    """Say whether predictions may be used, and where."""
+    """Yield steps on whether and where predictions may be used."""
     subject = story.subject
     view: Any = subject.of if subject is not None and isinstance(subject.of, View) else None
     rows = {"of": subject, "least of all": False}
@@ -415,14 +415,14 @@ def _use(audit: Audit, story: Story) -> Steps:
 
 
 def corrected(story: Story) -> Any:
-    """Return the view in whose rows numbers have to be corrected: all, unless a group explains it."""
+    """Return the view whose rows need correction: all rows, unless a group explains the error."""
     whole = story.whole if story.whole is not None and story.whole.of.group is None else None
     of = story.subject if whole is None or story.explains else whole
     return None if of is None else of.of
 
 
 def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
-    """Return what is beyond the limit in other groups than that of a view, one of each."""
+    """Return findings beyond the limit in other groups than the view's, one per group."""
     far = [each for each in story.named if each.kind == "mean" and each.far]
     far = [each for each in far if each.of.group and not is_made(audit, each.of.group)]
     apart = [each for each in far if view.group and not view.conditions <= each.of.conditions]
@@ -430,7 +430,7 @@ def _apart(audit: Audit, story: Story, view: View) -> list[Finding]:
 
 
 def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
-    """Return how many rows in all would settle everything; None if none lacks rows, or none would."""
+    """Return the rows in total that would settle everything; None if rows are not what is lacking."""
     wanted = [(each.of.rows_needed, each.of.rows) for each in unsettled]
     if any(needed is None for needed, _ in wanted):
         return None
@@ -439,7 +439,7 @@ def rows_needed(audit: Audit, unsettled: Iterable[Finding]) -> int | None:
 
 
 def _rows(audit: Audit, story: Story) -> dict[str, Any]:
-    """Return how many rows in all would settle it: time or volume is the reader's."""
+    """Return the rows in total that would settle it; converting them to time is left to the reader."""
     rows = rows_needed(audit, story.unsettled)
     if rows is None:
         never = not story.marks or any(each.place == "never" for each in story.unsettled)
@@ -454,7 +454,7 @@ def _rows(audit: Audit, story: Story) -> dict[str, Any]:
 
 
 def _rare_classes(audit: Audit, story: Story) -> Steps:
-    """Say where the limit says nothing, as it is above the rate of classes, or of the event."""
+    """Yield a step if the limit is above the event rate or the rate of some classes."""
     rare = [each.of for each in story.marks.values() if each.place == "pointless"]
     rare = [of for of in rare if of.group is None]
     if audit.n_classes == 2 and rare and story.verdict != "within":
@@ -465,21 +465,21 @@ def _rare_classes(audit: Audit, story: Story) -> Steps:
 
 
 def _close(audit: Audit) -> Steps:
-    """Say if the p-value is so close to the level that other draws might lie on the other side."""
+    """Yield a step if the p-value is so close to alpha that other draws might change the decision."""
     if audit.functional and audit.exact_intervals:
         return  # nothing was drawn
     best = min(audit.checks, key=lambda check: check.adjusted)
     times = best.adjusted / best.pvalue if audit.correction != "westfall_young" else 1.0
     if times > 1.0 and best.pvalue <= 2.0 / (1 + audit.n_resamples):
-        return  # no draw is as large: in other draws hardly any will be
+        return  # no draw is as large, and in other draws hardly any would be
     low, high = interval_of_adjusted(audit.pvalue, audit.n_resamples, times)
-    every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # signs
+    every = audit.clusters is not None and audit.n_resamples + 1 == 2**audit.clusters  # all signs
     if low < audit.alpha < high and not (every or audit.impossible):
         yield Step("more draws", {"draws": 10 * audit.n_resamples + 9})
 
 
 def _after_a_pass(audit: Audit, story: Story) -> Steps:
-    """Say what may be used where nothing was found."""
+    """Yield steps on what may be used if nothing was found."""
     if story.verdict == "within":
         yield _as_they_are(audit, story)
     elif story.verdict == "undecided":
@@ -499,7 +499,7 @@ def _after_a_pass(audit: Audit, story: Story) -> Steps:
 
 
 def _remedy(audit: Audit, story: Story, view: View) -> Steps:
-    """Say which correction to try, what it brings, and what it leaves beyond the limit."""
+    """Yield the correction to try, with its gain and the errors that remain beyond the limit."""
     group = view.group is not None
     first = not group and not audit.impossible
     if audit.units is not None:
@@ -522,7 +522,7 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
         count: Any = next((each.events for each in views if each.events), None)
         facts = {"group": group, "first": first, "hazards": None, "apart": _apart(audit, story, view)}
         if count is not None and count.expected and count.observed and count.proved > 1.0:
-            # By what hazards would have to be multiplied to expect as many events as came.
+            # Factor for hazards so that as many events are expected as observed.
             facts["hazards"] = count.observed / count.expected, count.low or 0.0, count.high or math.inf
         yield Step("recalibrate", facts)
         return
@@ -542,6 +542,6 @@ def _remedy(audit: Audit, story: Story, view: View) -> Steps:
     facts |= {"first": first, "rows": rows, "tenths": best.off_before > _STRIKING * abs(best.before)}
     facts["about 0"] = not best.leaves and not (best.excess and audit.limit.exceeded(1.0, best.after))
     facts |= {"clear": best.clear, "failing": {each.name: each.after for each in failing[:1]}}
-    beyond = (each for each in best.left if audit.limit.exceeded(*each[1:]))  # as it is estimated
+    beyond = (each for each in best.left if audit.limit.exceeded(*each[1:]))  # by its estimate
     stays = sorted(((story.marks[key], error) for key, _, error in beyond), key=lambda x: -abs(x[1]))
     yield Step("remedy", facts | {"stays": stays})

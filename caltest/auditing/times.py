@@ -1,4 +1,4 @@
-"""An audit of times until an event, where follow-up of rows with an event is not known.
+"""An audit of times until an event, if follow-up of rows with an event is not known.
 
 Events less expected ones, until every horizon, on all rows and in every group, by signs of rows, have
 half of the level; completed times, through the lens "distribution", the other half. Sizes rest on what
@@ -37,16 +37,16 @@ from caltest.nulls.times import TIES, if_shared, of_count, of_sum, signed
 from caltest.pvalues import Alternative, adjusted, of_exchangeable
 from caltest.statistics.times import STRATA, kaplan_meier, parts_of
 
-_FEWEST = 4  # strata, by which risk is looked at; with fewer, events less expected ones are
-_LEVELS = 500  # at which the interval of a risk at one time is looked at, for its p-value,
-_LEAST = 1e-8  # … from the largest on to this
-_MARKS = 40  # times of the curves
-_ROUNDED = 1e-12  # of what rows add, which is all 0 where all had the event, or none
-_LEFT = 5  # rows: with fewer that are still followed, nothing observed is drawn
+_FEWEST = 4  # strata by predicted risk; with fewer, observed minus expected events are used
+_LEVELS = 500  # levels at which the interval of a risk at one time is evaluated for its p-value,
+_LEAST = 1e-8  # … from the largest down to this one
+_MARKS = 40  # points of the curves
+_ROUNDED = 1e-12  # spread that is rounding: all rows had the event, or none
+_LEFT = 5  # rows still followed; with fewer, nothing observed is drawn
 
 
 def curves_of(whole: Sample, looks: Sequence[Look] = (), cause: str | None = None) -> Curves:
-    """Return the curves of all rows; observed ones as long as rows of every group are followed."""
+    """Return the curves of all rows; observed ones end once some group is no longer followed."""
     law: Any = whole.rows.law.of_cause(cause)  # type: ignore[attr-defined]
     (ended, event), found = law.until(law.seen), []
     groups = [look.where for look in looks if look.group and look.event]
@@ -70,51 +70,51 @@ def curves_of(whole: Sample, looks: Sequence[Look] = (), cause: str | None = Non
 
 @dataclass(frozen=True, eq=False)
 class Risk:
-    """The risk of some rows until a horizon: what was predicted of them, and what was seen."""
+    """The risk of some rows until a horizon, predicted and observed."""
 
     horizon: float
-    rows: Any  # whose law states times
-    ended: tuple[Array, NDArray[np.bool_]]  # when, whatever the horizon, and whether by an event
+    rows: Any  # whose law holds times
+    ended: tuple[Array, NDArray[np.bool_]]  # end of observation, and whether by an event
     risk: Array
     came: Array
-    expected: Array  # of what was seen; of a risk at one time alone as if nothing were censored
-    alone: bool  # whether nothing is taken to be known of the risk before the horizon
+    expected: Array  # of the observed part; for a risk at one time, as if nothing were censored
+    alone: bool  # whether the risk before the horizon is treated as unknown
     look: Any = None
-    apart: NDArray[np.intp] | None = None  # above 0: of groups that nobody was followed in so long
+    apart: NDArray[np.intp] | None = None  # above 0: in groups where nobody was followed to the horizon
     fewest: int = _FEWEST  # strata
 
     @classmethod
     def of(cls, look: Look, alone: bool, apart: NDArray[np.intp] | None = None) -> Risk:
-        """Look at the rows of a look until its horizon."""
+        """Return the risk of a look's rows until its horizon."""
         lens: Any = look.scope.lens
         rows, at = look.view().rows, float(lens.threshold)
         return cls.until(rows, at, rows.law.risk(at), alone, look=look, apart=apart)  # type: ignore[attr-defined]
 
     @classmethod
     def until(cls, rows: Any, at: float, risk: Array, alone: bool, **more: Any) -> Risk:
-        """Look at rows whose law knows what was seen, and what was predicted of them."""
+        """Return the risk of rows whose law holds observations and predictions."""
         law, (ended, came) = rows.law, rows.law.until(rows.law.seen, at)
         expected = risk if alone else law.cumulative_hazard(ended)
         return cls(at, rows, law.until(law.seen), risk, 1.0 * (came == 1), expected, alone, **more)
 
     @cached_property
     def design(self) -> Design:
-        """How the rows count."""
+        """Weights and clusters of the rows."""
         return Design.of(self.rows, None)
 
     @property
     def predicted(self) -> float:
-        """The mean risk."""
+        """The mean predicted risk."""
         return float(np.average(self.risk, weights=self.rows.weights))
 
     @property
     def sums(self) -> tuple[float, float]:
-        """How many events came, and were expected, as rows count."""
+        """Weighted numbers of observed and expected events."""
         w = self.rows.weights
         return float(w @ self.came), float(w @ self.expected)
 
     def ratio(self, level: float) -> Sizing:
-        """Return the ratio of events to those expected, with limits."""
+        """Return the ratio of observed to expected events, with limits."""
         total, whole = self.sums
         whole, enough = max(whole, 1e-300), sizes.enough_clusters(level)
         if self.design.plain:
@@ -130,11 +130,11 @@ class Risk:
 
     @cached_property
     def carried(self) -> float:
-        """How many events of whole clusters are expected, in effect."""
+        """Effective number of expected events, counting clusters as one."""
         return if_shared(self.rows.weights, self.expected, self.design.codes)[1]
 
     def reach(self, values: Array, level: float) -> tuple[float, float]:
-        """Return how far limits are below and above, by centred values of rows."""
+        """Return how far limits lie below and above, from centred values of rows."""
         enough, w = sizes.enough_clusters(level), self.rows.weights
         due = self.expected if self.carried >= enough else self.came
         if if_shared(w, due, self.design.codes)[1] < enough or np.ptp(values) < _ROUNDED:
@@ -144,7 +144,7 @@ class Risk:
 
     @cached_property
     def unknown(self) -> float:
-        """The share of rows in strata of which none was followed until the horizon."""
+        """Share of rows in strata where no row was followed until the horizon."""
         time, event = self.ended
         if not event.all() and time.max() < self.rows.law.stated_time(self.horizon):
             return 1.0
@@ -157,7 +157,7 @@ class Risk:
 
     @cached_property
     def followed(self) -> Risk:
-        """The rows that are not set apart, of which there are some."""
+        """The rows that are not set apart, if any are."""
         if self.apart is None or not self.apart.any():
             return self
         places = np.arange(self.look.scope.whole.n_samples)[self.look.where][self.apart == 0]
@@ -165,7 +165,7 @@ class Risk:
 
     @cached_property
     def strata(self) -> StratifiedRisk | None:
-        """The risk until the horizon within strata; None with few, but where these alone tell."""
+        """The risk within strata; None if they are too few, unless only strata are informative."""
         direct, plain = self.direct and not self.alone, self.design.plain
         if not plain and not direct:
             return None
@@ -175,13 +175,13 @@ class Risk:
 
     @property
     def direct(self) -> bool:
-        """Whether hazards so many times as large say nothing: of competing events, or none expected."""
+        """Whether hazard ratios are uninformative: with competing events, or none expected."""
         none = not self.expected.any() or (self.came > 0.0)[self.risk == 0.0].any()
         return bool(self.rows.law.code or none)
 
     @property
     def tells(self) -> bool:
-        """Whether it may be shown to be inside a limit: not by few expected events."""
+        """Whether it may be proved within a limit: not with few expected events."""
         return self.strata is not None and (not self.direct or self.carried >= FEWEST_CLUSTERS)
 
     def bounds(self, level: float) -> Sizing:
@@ -218,7 +218,7 @@ class Risk:
         return tuple(found) if len(found) == STRATA else ()
 
     def least_pvalue(self) -> float:
-        """Return a p-value that does not rest on signs, which that by signs is to be at least."""
+        """Return a p-value without random signs, a lower bound for the one by signs."""
         if not self.alone:
             if self.design.plain:
                 return of_count(*self.sums)
@@ -240,9 +240,9 @@ def _key(look: Look) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class SizesOfTimes(Sizes):
-    """Sizes of risks until horizons, of views and of what groups leave."""
+    """Sizes of risks until horizons, for views and for the remaining rows."""
 
-    risks: dict[Any, Risk]  # by lens, group, and the group that was taken out
+    risks: dict[Any, Risk]  # by lens, group, and group taken out
     vouches = False
 
     @classmethod
@@ -254,7 +254,7 @@ class SizesOfTimes(Sizes):
         options: Options,
         n_slices: int = 0,
     ) -> SizesOfTimes:
-        """Look at all risks, and share the level among all that have an interval."""
+        """Collect all risks, and divide the level among all intervals."""
         every, law = [*(look for look in looks if look.event), *(x.remaining for x in rests)], rows.law
         times = {x.scope.label: float(x.scope.lens.threshold) for x in every}  # type: ignore[union-attr]
         plain = rows.are_alike and rows.clusters is None
@@ -266,10 +266,10 @@ class SizesOfTimes(Sizes):
         return cls(Design.of(rows, None), options.alpha, family, {}, options.limit, risks)
 
     def of_look(self, look: Look, seen: Sample, labels: NDArray[Any]) -> dict[str, Any]:
-        """Return the mean error, parts, and events seen and expected."""
+        """Return the mean error, the parts, and observed and expected events."""
         risk = self.risks[_key(look)]
         (total, whole), parts = risk.sums, risk.parts(self.family.of_part, self.limit)
-        known = whole > 0.0 and not risk.alone  # of a risk at one time, nothing is expected before
+        known = whole > 0.0 and not risk.alone  # for a risk at one time, no expected events before it
         limits: Any = risk.ratio(self.family.of_view)[1:] if known else (None, None)
         if self.limit.only:  # fewer events than expected: predicted too high
             limits = (None, limits[1]) if self.limit.only == "over" else (limits[0], None)
@@ -280,7 +280,7 @@ class SizesOfTimes(Sizes):
     def of_mean(
         self, look: Look, seen: Sample, labels: NDArray[Any], level: float | None = None
     ) -> dict[str, Any]:
-        """Return the mean error with both intervals; only strata show it to be inside the limit."""
+        """Return the mean error with both intervals; only strata prove that it is within the limit."""
         risk = self.risks.get(_key(look)) or Risk.of(look, next(iter(self.risks.values())).alone)
         levels = (level or self.family.of_view, self.own_level)
         mean, joint, own = risk.predicted, *map(risk.bounds, levels)
@@ -289,7 +289,7 @@ class SizesOfTimes(Sizes):
         return found | {"inside": found["inside"] and risk.tells}
 
     def ways(self, look: Look, sized: Any, labels: NDArray[Any]) -> list[Wanted]:
-        """Return what would show it, by the width of its interval; nothing if rows are not followed."""
+        """Return the way to prove it, by the width of its interval; none if rows are not followed."""
         mean, missing = sized.predicted, sized.unfollowed
         deviation = (sized.own_high - sized.own_low) / (-2.0 * float(ndtri(self.own_level)))
         share = mean * (1.0 - mean) / (max(deviation, 1e-6) ** 2 * sized.rows)
@@ -298,7 +298,7 @@ class SizesOfTimes(Sizes):
         return [Wanted(mean, min(max(share, 1e-6), 1.0), False, sized.rows / len(labels), least=least)]
 
     def notes(self, looks: Sequence[Look]) -> list[str]:
-        """Note too where risk is not known of some rows."""
+        """Return notes, also on rows whose risk is not known."""
         seen = [each for each in self.risks.values() if each.look.less is None]
         whole: Any = looks[0].scope.whole
         notes = [*whole.notes]
@@ -325,14 +325,14 @@ class SizesOfTimes(Sizes):
 
 
 def _set_apart(seen: Sequence[Risk]) -> list[Risk]:
-    """Set rows of groups that nobody was followed in apart, in all views: no others tell of them."""
+    """Set rows apart in all views if nobody in their group was followed: no other rows inform them."""
     lost: dict[float, NDArray[np.intp]] = {}
     for each in seen:
         n = each.look.scope.whole.n_samples
-        if each.look.n_rows < n and each.unknown == 1.0:  # groups, and what they leave of others
+        if each.look.n_rows < n and each.unknown == 1.0:  # groups, and remaining rows
             codes = 2 * lost.get(each.horizon, np.zeros(n, dtype=np.intp))
             codes[each.look.where] += 1
-            # Numbered anew, so that they stay small; 0 stays that of rows that are not lost.
+            # Renumber to keep codes small; 0 remains for rows that are not set apart.
             lost[each.horizon] = np.unique(np.append(0, codes), return_inverse=True)[1][1:]
     return [
         replace(each, apart=lost[each.horizon][each.look.where]) if each.horizon in lost else each
@@ -341,7 +341,7 @@ def _set_apart(seen: Sequence[Risk]) -> list[Risk]:
 
 
 def share_of_level(hypotheses: Sequence[Hypothesis]) -> float:
-    """Return by what p-values of completed times are multiplied: both blocks have half of the level."""
+    """Return the factor for p-values of imputed times: both blocks get half of the level."""
     completed = [look.event is None for look, _ in hypotheses]
     return (1.0 + any(completed)) * (2.0 if any(completed) and not all(completed) else 1.0)
 
@@ -349,7 +349,7 @@ def share_of_level(hypotheses: Sequence[Hypothesis]) -> float:
 def answers_of_times(
     risks: Sequence[Risk], hypotheses: Sequence[Hypothesis], whole: Sample, options: Options
 ) -> Answers:
-    """Return p-values of views, and of what groups leave; the table is of completed times."""
+    """Return p-values for views and remaining rows; the table holds imputed times only."""
     completed = [each for each in hypotheses if not each[0].event]
     share = 2.0 if completed and risks else 1.0
     found = [_of_completed(whole, completed, options, share)] if completed else []
@@ -362,7 +362,7 @@ def answers_of_times(
 
 
 def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
-    """Return p-values by signs of rows, joint, and at least those that do not rest on signs."""
+    """Return joint p-values by signs of rows, at least those that need no signs."""
     whole: Any = seen[0].look.scope.whole
     design, values = Design.of(whole, None), np.zeros((whole.n_samples, len(seen)))
     if by_signs := not seen[0].alone:
@@ -373,12 +373,12 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
     sides: list[Alternative] = ["two-sided"] * len(seen)
     found = answers(drawn, np.full(len(seen), TIES), sides, options.correction, options.alpha)
     least = np.array([each.least_pvalue() for each in seen])
-    # Such intervals are about right, and not trusted further out than draws would be.
+    # These intervals are about right; do not trust them further out than draws would be.
     floor = 0.0 if by_signs else 1.0 / (1 + options.n_resamples)
     together = np.maximum(np.maximum(by_signs * found.adjusted, adjusted(least, "holm")), floor)
-    own = np.column_stack([found.pvalues, found.intervals])  # and how far draws alone may move it
+    own = np.column_stack([found.pvalues, found.intervals])  # with the range due to random draws
     own = np.maximum(np.maximum(by_signs * own, least[:, None]), floor)
-    if not by_signs:  # events less those predicted, had all rows been followed
+    if not by_signs:  # observed events minus those predicted under full follow-up
         more = [each.bounds(LARGEST_LEVEL).estimate - each.predicted for each in seen]
         missing = np.array([each.look.n_rows for each in seen]) * more
         found = found._replace(values=missing, expected=None)
@@ -387,13 +387,13 @@ def _of_events(seen: Sequence[Risk], options: Options, share: float) -> Answers:
     return found._replace(pvalues=pvalues, intervals=intervals, adjusted=together, table=None)
 
 
-# ------------------------------------------------------------------ completed times
+# ------------------------------------------------------------------ imputed times
 
 
 def _of_completed(
     whole: Sample, hypotheses: Sequence[Hypothesis], options: Options, share: float
 ) -> Answers:
-    """Return p-values of completed times, from several completions; the table is of the first."""
+    """Return p-values from several imputations of times; the table is of the first."""
     sides = [each.alternatives[0] for _, each in hypotheses]
 
     def asked(values: Array, resolutions: Array) -> Answers:
@@ -418,43 +418,43 @@ def _of_completed(
     return every[0]._replace(pvalues=alone, intervals=intervals, adjusted=joint)
 
 
-# ------------------------------------------------------------------ one risk, of models compared
+# ------------------------------------------------------------------ one risk, to compare models
 
 
 @dataclass(frozen=True, eq=False)
 class Followed(Design):
-    """Independent rows that count alike, and what was seen of their times until a horizon."""
+    """Independent rows of equal weight, with times observed until a horizon."""
 
     rows: Any = None
     horizon: float = 0.0
 
     @classmethod
     def until(cls, whole: Sample, horizon: float) -> Followed:
-        """Return all rows."""
+        """Return the design of all rows."""
         law: Any = copy(whole.rows.law)
         law.check_horizon(horizon)
         law.seen = whole.labels if law.seen is None else law.seen
         rows = replace(whole.rows, law=law)
         return cls(rows.weights, rows=rows, horizon=law.stated_time(horizon))
 
-    plain = False  #: Whether counts of events are known: not of censored rows.
+    plain = False  #: Whether counts of events are known: not for censored rows.
 
     def at(self, rows: NDArray[np.intp] | None) -> Self:
-        """Return some rows."""
+        """Return the design of some rows."""
         found = super().at(rows)
         return found if rows is None else replace(found, rows=self.rows.take(rows))
 
     def interval(
         self, chances: Array, labels: NDArray[np.integer], level: float, by_t: bool = True
     ) -> tuple[float, float, float, float]:
-        """Return the mean risk, the observed one, and the interval of their difference."""
+        """Return mean predicted risk, observed risk, and the interval of their difference."""
         alone, mean = self.rows.law.horizon is not None, float(chances.mean())
         risk = Risk.until(self.rows, self.horizon, chances, alone)
         found = replace(risk, alone=False, fewest=1).bounds(level)
         return mean, found.estimate, mean - found.high, mean - found.low
 
     def spread(self, part_of: NDArray[np.intp], parts: Sequence[Part]) -> Array:
-        """Return what every row adds to the observed risks of parts: by its influence on them."""
+        """Return each row's contribution to the observed risks of parts: its influence on them."""
         ended, came = self.rows.law.until(self.rows.law.seen)
         seen = np.empty(len(ended))
         for k, part in enumerate(parts):

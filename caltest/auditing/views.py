@@ -1,4 +1,4 @@
-"""What an audit checks, and what it finds there: plain facts."""
+"""Views and checks of an audit: plain facts."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ class Condition:
 
     @property
     def stated(self) -> str:
-        """The value, with its bound: "north", "over 67"."""
+        """The value with its bound: "north", "over 67"."""
         return self.value if self.relation == "=" else f"{self.relation} {self.value}"
 
     @property
     def called(self) -> str:
-        """The same as it is shown: visible, and not long."""
+        """The same for display: visible and short."""
         return shown_value(self.stated, 24 if self.relation == "=" else 48)
 
     @property
     def words(self) -> str:
-        """As a name has it: "region = north", "age over 67"."""
+        """The condition as a name: "region = north", "age over 67"."""
         return f"{shown_column(self.column)}{' =' if self.relation == '=' else ''} {self.called}"
 
     @property
     def clause(self) -> str:
-        """As a sentence has it: "region is north", "age is over 67"."""
+        """The condition as a clause: "region is north", "age is over 67"."""
         return f"{shown_column(self.column)} is {self.called}"
 
 
@@ -78,17 +78,17 @@ class Group:
 
     @classmethod
     def of(cls, /, **conditions: str) -> Group:
-        """Return the group of some columns and values."""
+        """Return the group defined by columns and values."""
         return cls(tuple(Condition(column, value) for column, value in conditions.items()))
 
     @property
     def label(self) -> str:
-        """Columns and values."""
+        """Columns and values as text."""
         return self._joined(f"{each.column} {each.relation} {each.value}" for each in self.conditions)
 
     @property
     def words(self) -> str:
-        """The same as it is shown: "sex = F, age = 65 and over", "age over 67 and region = north"."""
+        """The same for display: "sex = F, age = 65 and over", "age over 67 and region = north"."""
         return self._joined(each.words for each in self.conditions)
 
     def _joined(self, texts: Iterable[str]) -> str:
@@ -108,8 +108,8 @@ class Group:
         return " × ".join(each.stated for each in self.conditions)
 
     def parents(self) -> tuple[Group | None, ...]:
-        """Return the groups with one condition less; None, all rows, of a single condition."""
-        fewer = combinations(self.conditions, len(self.conditions) - 1)  # the first is without the last
+        """Return the groups with one condition less; for a single condition None, all rows."""
+        fewer = combinations(self.conditions, len(self.conditions) - 1)  # first without the last
         return tuple(Group(each) if each else None for each in fewer)[::-1]
 
 
@@ -154,7 +154,7 @@ class Isotonic:
 
 
 class Sized:
-    """What has a mean error with an interval: a view, a part of one, or what a group leaves of another.
+    """An error with an interval: the mean error of a view, of a part, or of a rest.
 
     Whether an error is found, and where it stands against the limit, is for the story to say
     (:mod:`caltest.auditing.story`).
@@ -170,51 +170,51 @@ class Sized:
 
     @property
     def id(self) -> Any:
-        """What tells it from all other errors of an audit."""
+        """Identity of the error within its audit."""
         return self
 
     @property
     def projected(self) -> bool:
-        """Whether what stands as observed rests on no row that was followed so long."""
+        """Whether the observed value rests on no row that was followed so long."""
         return self.unfollowed == 1.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data; an end that is not known, infinite here, is None there."""
+        """Return plain data, with None for ends that are unknown (infinite here)."""
         names = ("low", "high", "own_low", "own_high")
         unknown = [name for name in names if math.isinf(getattr(self, name) or 0.0)]
         return {name: plain(value) for name, value in vars(self).items()} | dict.fromkeys(unknown)
 
     @property
-    def error(self) -> float | Any:  # None is only where there is no event
-        """Predicted less observed; None without an event."""
+    def error(self) -> float | Any:  # Any: None only without an event
+        """Predicted minus observed; None without an event."""
         stated, observed = self.predicted, self.observed
         return None if stated is None or observed is None else stated - observed
 
     @property
     def side(self) -> Side | None:
-        """The side of 0 on which the interval lies: "over" or "under"; None where 0 is in it."""
+        """The side of 0 on which the interval lies, "over" or "under"; None if it contains 0."""
         low, high = self.low or 0.0, self.high or 0.0
         return "over" if low > 0.0 else "under" if high < 0.0 else None
 
     @property
     def true_rates(self) -> tuple[float, float]:
-        """The interval of the true rate: what is predicted less the interval of the error."""
+        """The interval of the true rate: the prediction minus the interval of the error."""
         predicted = self.predicted or 0.0
         return predicted - (self.high or 0.0), predicted - (self.low or 0.0)
 
     @property
     def sign(self) -> Side:
-        """The side of 0 on which its estimate lies, whether that is proved or not."""
+        """The side of 0 on which the estimate lies, proved or not."""
         return "over" if (self.error or 0.0) > 0.0 else "under"
 
     @property
     def proved(self) -> float:
-        """How large the mean error is at least: the distance of its interval from 0."""
+        """Proved size of the mean error: the distance of its interval from 0."""
         return max(self.low or 0.0, -(self.high or 0.0), 0.0)
 
     @property
     def most(self) -> float:
-        """How large the mean error is at most."""
+        """Largest possible size of the mean error, by its interval."""
         return max(-(self.low or 0.0), self.high or 0.0)
 
 
@@ -248,10 +248,10 @@ class Part(Sized):
     start: float
     end: float
 
-    lens = ""  # none has a name here: what is cut into parts is a probability
+    lens = ""  # parts have no lens name: they are cut from a probability
 
     def is_tied(self, rows: int) -> bool:
-        """Say whether equal predictions make it larger, or smaller, than its name says."""
+        """Return whether ties make the part clearly larger or smaller than its name says."""
         return abs(self.of * self.rows - rows) > 0.2 * rows
 
 
@@ -324,7 +324,7 @@ class Cumulative:
 
     @property
     def outside(self) -> dict[float, bool]:
-        """Where the difference leaves its band, and whether above it."""
+        """Places where the difference leaves its band, with whether it is above."""
         bands = self.bands or (self.band,) * len(self.share)
         every = zip(self.share, self.difference, bands, strict=True)
         return {share: value > 0.0 for share, value, band in every if abs(value) > band}
@@ -332,7 +332,7 @@ class Cumulative:
 
 @dataclass(frozen=True)
 class PitHistogram:
-    """Where outcomes lie in what was predicted of them, in bins of equal width from 0 to 1.
+    """Histogram of PIT values or ranks of outcomes, in bins of equal width from 0 to 1.
 
     Attributes
     ----------
@@ -354,14 +354,14 @@ class PitHistogram:
 
     @property
     def outside(self) -> tuple[bool, ...]:
-        """Which bins leave the band."""
+        """Whether each bin leaves the band."""
         if self.low is None or self.high is None:
             return (False,) * len(self.share)
         return tuple(not self.low <= each <= self.high for each in self.share)
 
     @property
     def above(self) -> tuple[int, ...]:
-        """The bins with more rows than the band allows."""
+        """Indices of bins with more rows than the band allows."""
         most = math.inf if self.high is None else self.high
         return tuple(place for place, each in enumerate(self.share) if each > most)
 
@@ -403,14 +403,14 @@ class Count:
 
     @property
     def proved(self) -> float:
-        """By which factor there were too many or too few at least: 1 where that is not shown."""
+        """Proved factor by which there were too many or too few events; 1 if neither is proved."""
         low, high = self.low or 0.0, self.high or float("inf")
         return max(low, 1.0 / high, 1.0)
 
 
 @dataclass(frozen=True)
 class Curves:
-    """What an audit of censored times shows of all rows, from 0 on to the last time.
+    """Curves of all rows in an audit of censored times, from 0 to the last time.
 
     Attributes
     ----------
@@ -444,7 +444,7 @@ class Curves:
 
 @dataclass(frozen=True)
 class Horizon:
-    """Of times until an event: what a risk is of.
+    """The horizon and the event of a predicted risk.
 
     Attributes
     ----------
@@ -470,7 +470,7 @@ class Horizon:
 
 @dataclass(frozen=True, kw_only=True)
 class SizedRows(Sized):
-    """What views, and what groups leave of others, have in common: see :class:`View`."""
+    """Fields common to views and rests; see :class:`View`."""
 
     predicted: float | None = None
     observed: float | None = None
@@ -489,7 +489,7 @@ class SizedRows(Sized):
 
 @dataclass(frozen=True)
 class View(SizedRows):
-    """What one check looks at: a lens, on all rows or on one group.
+    """The subject of a check: a lens, on all rows or on one group.
 
     Attributes
     ----------
@@ -588,21 +588,21 @@ class View(SizedRows):
 
     @property
     def key(self) -> tuple[str, Group | None]:
-        """Lens and group: what tells it from all other views of an audit."""
+        """Lens and group: the identity of a view within its audit."""
         return self.lens, self.group
 
     @property
     def id(self) -> Any:
-        """What tells it from all other errors of an audit."""
+        """Identity of the error within its audit."""
         return self.key
 
     @property
     def conditions(self) -> frozenset[Condition]:
-        """What its rows meet; nothing for all rows."""
+        """The conditions that its rows meet; none for all rows."""
         return frozenset(self.group.conditions if self.group else ())
 
     def holds(self, other: View) -> bool:
-        """Say whether another view is of a part of these rows, through the same lens."""
+        """Return whether another view covers part of these rows, through the same lens."""
         return self.lens == other.lens and self.conditions < other.conditions
 
 
@@ -633,7 +633,7 @@ class Slice(View):
 
     @property
     def rule(self) -> str:
-        """Which rows it has: "age over 67 and region = north"."""
+        """The condition that defines its rows: "age over 67 and region = north"."""
         return "" if self.group is None else self.group.label
 
 
@@ -673,7 +673,7 @@ class Rest(SizedRows):
 
     @property
     def id(self) -> Any:
-        """What tells it from all other errors of an audit."""
+        """Identity of the error within its audit."""
         return self.lens, self.group, self.parent
 
 
