@@ -256,11 +256,11 @@ class Atoms(NamedTuple):
         ascending, chances = (np.take_along_axis(each, order, axis=1) for each in (scores, probs))
         quantiles = np.cumsum(chances, axis=1)[:, :-1].ravel().clip(max=1.0)
         steps, own = np.diff(ascending, axis=1).ravel(), np.repeat(codes, scores.shape[1] - 1)
-        # A cluster starts at its lowest sum, and climbs by a row's step at a quantile of that row.
+        # A cluster starts at its lowest sum, and rises by a row's step at a quantile of that row.
         moves = np.flatnonzero((steps > 0.0) & (quantiles < 1.0))
         places = np.lexsort((quantiles[moves], own[moves]))
         own = np.concatenate([np.arange(count), own[moves][places]])
-        order = np.argsort(own, kind="stable")  # the start of each before its steps
+        order = np.argsort(own, kind="stable")  # the start of each cluster before its steps
         own = own[order]
         starts = np.concatenate([np.zeros(count), quantiles[moves][places]])[order]
         first = np.flatnonzero(np.diff(own, prepend=-1))
@@ -282,8 +282,8 @@ class Atoms(NamedTuple):
         """Bound P(sign · Σ_g S_g ≥ sign · excess) for all sums at most these in the convex order.
 
         With S at most S⁺, P(S ≥ t) ≤ sup {a: the mean of the largest share a of S⁺ is at least t}. The
-        law of the sum is convolved on a grid: an atom between two points is split between these so that
-        its mean stays, which makes the law larger in the convex order, never smaller.
+        law of the sum is convolved on a grid: an atom between two points is split between them with its
+        mean unchanged, which makes the law larger in the convex order, never smaller.
         """
         values, target = sign * self.values, sign * excess
         first = np.flatnonzero(np.diff(self.clusters, prepend=-1))
@@ -293,7 +293,7 @@ class Atoms(NamedTuple):
         least = np.minimum.reduceat(values, first)
         width = float((np.maximum.reduceat(values, first) - least).sum())
         step = max(deviation / (_FINE * len(first) ** 0.5), width / _LONGEST)
-        target -= 1e-9 * (deviation + abs(target))  # ties count
+        target -= 1e-9 * (deviation + abs(target))  # ties are included
         laws = []
         for cut, start in zip(np.split(np.arange(len(values)), first[1:]), least, strict=True):
             place = (values[cut] - start) / step
@@ -302,7 +302,7 @@ class Atoms(NamedTuple):
             np.add.at(masses, below, self.chances[cut] * (1.0 - (place - below)))
             np.add.at(masses, below + 1, self.chances[cut] * (place - below))
             laws.append(masses)
-        while len(laws) > 1:  # neighbours first, so that what is convolved is of one length, about
+        while len(laws) > 1:  # neighbours first, so that convolutions have about equal lengths
             pairs = zip(laws[::2], laws[1::2], strict=False)
             laws = [scipy.signal.convolve(*p).clip(min=0.0) for p in pairs] + laws[len(laws) // 2 * 2 :]
         masses = laws[0][::-1]
@@ -319,7 +319,7 @@ class Atoms(NamedTuple):
 
 
 def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: Labels) -> float:
-    """Return how many clusters a statistic depends on in effect.
+    """Return the effective number of clusters that a statistic depends on.
 
     Raises
     ------
@@ -337,13 +337,13 @@ def effective_clusters(name: str, form: HasSigns, clusters: Clusters, labels: La
 
 def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
     n, m = form.probs.shape
-    width = form.features.shape[1] if hasattr(form, "features") else 1  # numbers of a row and a class
+    width = form.features.shape[1] if hasattr(form, "features") else 1  # numbers per row and class
     count = int(np.clip(_NUMBERS // (n * m * width), _FEWEST, _MOST))
     stream, drawn = generator(_SEED), form.comonotone()
     squares, fourth = np.zeros((2, clusters.count))
     of_a_bin: list[float] = []
     for part in blocks(count, _BLOCK):
-        # The quantiles of a cluster over all draws are one in each of as many equal intervals.
+        # Stratify: over all draws, the quantiles of a cluster fall one into each of equal intervals.
         numbers = stream.random((part.stop - part.start, clusters.count))
         numbers += np.arange(part.start, part.stop)[:, None]
         labels = drawn.labels((numbers / count)[:, clusters.codes])
@@ -363,10 +363,10 @@ def _by_draws(name: str, form: Any, clusters: Clusters) -> float:
 
 
 def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
-    """Return how many clusters carry the rare surprises, if these could outweigh all that was observed.
+    """Return the effective clusters with rare surprises, if these could outweigh all that was observed.
 
-    Infinite if they could not. Of what is no sum of one score a row, errors are those of the labels:
-    a surprise moves one entry up and one down.
+    The result is infinite if they could not. If a form is not a sum of one score per row, its errors
+    are those of the labels: a surprise moves one entry up and one down.
     """
     probs, codes, count = form.probs, clusters.codes, clusters.count
     rows, chances = np.arange(len(probs)), 1.0 - probs.max(axis=1)
@@ -384,7 +384,7 @@ def _of_rare_rows(form: HasSigns, clusters: Clusters, labels: Labels) -> float:
         return np.inf
     order = np.lexsort((chances, codes))
     first = np.diff(codes[order], prepend=-1) > 0
-    rises = np.diff(chances[order], prepend=0.0)  # of the chance that a cluster is surprised
+    rises = np.diff(chances[order], prepend=0.0)  # of the probability that a cluster is surprised
     rises[first] = chances[order][first]
     upwards = np.argsort(chances[order], kind="stable")
     rare = order[upwards][: np.searchsorted(np.cumsum(rises[upwards]), _UNSEEN, "right")]

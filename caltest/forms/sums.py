@@ -1,7 +1,7 @@
-"""Sums: statistics that are added up over the rows and finished cheaply.
+"""Sums: statistics that are sums over the rows, with a cheap last step.
 
-A form is written once, as what it makes of sums of scores (:mod:`caltest.scores`). Drawn outcomes,
-signs of clusters and blocks of rows all act on these sums, and never on the form.
+A form is written once, as a function of sums of scores (:mod:`caltest.scores`). Drawn outcomes, signs
+of clusters and blocks of rows all change these sums, never the form.
 """
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
@@ -28,35 +28,35 @@ from caltest.lenses.classes import taken
 from caltest.sampling import ROWS
 from caltest.scores import Scores, Table
 
-_ENTRIES = 2**16  # of a table looked at at a time, which stay in the cache
+_ENTRIES = 2**16  # table entries processed at a time, which stay in the cache
 _SAFE_EXPONENT = 600.0  # exp overflows at 709
-_SAME = 1e-9  # entries that differ by this, relatively, differ by rounding only
-_SURE = 0.1  # of a step: rounding of a sum up to which it is clear on which point of a lattice it lies
-_CROWDED = 0.4  # with a larger spread about lattice points, the law has no gaps that count
+_SAME = 1e-9  # relative difference up to which entries are equal
+_SURE = 0.1  # of a step: rounding of a sum below which its point of a lattice is clear
+_CROWDED = 0.4  # with a larger spread about lattice points, gaps of the law are negligible
 
 # ------------------------------------------------------------------ sums
 
 
 class ClusterSums(NamedTuple):
-    """What rows add up, by cluster and in all: those of blocks of rows merge by addition."""
+    """Sums over rows, by cluster and in total; those of blocks of rows are merged by addition."""
 
-    turned: Any  #: Sums of scores less their averages, by cluster, (G, K), dense or sparse.
+    turned: Any  #: Centred sums of scores by cluster, (G, K), dense or sparse.
     observed: Array  #: Sums of scores of the observed outcomes, (K,).
-    offset: Any  #: What they are on average, (K,) or one number.
-    fixed: Array  #: What depends on predictions alone.
+    offset: Any  #: Means of these sums under H0, (K,) or one number.
+    fixed: Array  #: Sums that depend on predictions alone.
 
 
 class Sums(HasSigns):
-    """T = reduce(Σ_i s_i(y_i), Σ_i f_i): of scores s, and of what f the predictions alone add up.
+    """T = reduce(Σ_i s_i(y_i), Σ_i f_i), with scores s, and f that depends on the predictions alone.
 
-    Rows may be some of all: the sums of any parts merge by addition, and are finished by any of them.
+    Rows may be some of all: the sums of any parts are added, and any part's form finishes them.
     """
 
-    #: Whether T is the same if all sums are turned.
+    #: Whether T is unchanged if all sums change sign.
     even: ClassVar[bool] = True
-    #: The scores, if other forms have the very same ones, so that they are added up once for all.
+    #: The scores, if other forms have exactly the same ones, so that they are summed only once.
     shared_scores: Scores | None = None
-    #: Whether many rows are better taken a block at a time.
+    #: Whether many rows are better processed in blocks.
     by_blocks: bool = True
 
     @property
@@ -77,19 +77,19 @@ class Sums(HasSigns):
         return self.reduce(self.scores.sums(labels), self.fixed)
 
     def cluster_sums(self, labels: Labels, clusters: Clusters) -> ClusterSums:
-        """Return what these rows add up for the observed labels (n,)."""
+        """Return the sums of these rows for the observed labels (n,)."""
         turned, observed = self.scores.by_cluster(labels, clusters), self.scores.sums(labels[None])[0]
         return ClusterSums(turned, observed, self.scores.offset, self.fixed)
 
     def of_cluster_sums(self, found: ClusterSums, share_between: float = 1.0) -> Signed:
-        """Return the form of signs from what all rows add up; the share is that of all clusters."""
+        """Return the form of signs from the sums of all rows; ``share_between`` is of all clusters."""
         finish = partial(self.reduce, fixed=found.fixed)
         observed = float(finish(found.observed[None])[0])
         impossible = None if np.isfinite(observed) else observed
         return signed_sums(found.turned, finish, self.even, self.resolution, found.offset, impossible)
 
     def squares_of(self, labels: Labels, clusters: Clusters) -> Array:
-        """Return |S_g|², the size of what every cluster adds, (B, G) for labels (B, n)."""
+        """Return |S_g|², the squared size of every cluster's sum, (B, G) for labels (B, n)."""
         found = np.empty((len(labels), clusters.count))
         for own, y in zip(found, labels, strict=True):
             sums = scipy.sparse.csr_array(self.scores.by_cluster(y, clusters))
@@ -102,15 +102,15 @@ class Sums(HasSigns):
 
 # ------------------------------------------------------------------ sums over events
 #
-# Of many classes each is observed in few rows. All classes of a draw are found by one sort of its
-# labels, and the statistic of one class then looks at the rows of that class: O(n) a draw for all
-# classes together, where one class after another would be O(n m).
+# With many classes, each is observed in few rows. One sort of a draw's labels finds the rows of all
+# classes, and the statistic of a class then visits the rows of that class only: O(n) per draw for all
+# classes together, instead of O(n m) for one class after another.
 
 Rows: TypeAlias = NDArray[np.int32]
 
-FEWEST_ROWS = 2048  # in fewer, calls take longer than rows
-_LABELS = 2**22  # labels of the draws that are sorted at a time, 16 MB
-_MOST_EVENTS = 1 / 8  # of the rows; of more, sorting them takes longer than looking at all rows
+FEWEST_ROWS = 2048  # with fewer, calls take longer than rows
+_LABELS = 2**22  # labels of draws sorted at a time, 16 MB
+_MOST_EVENTS = 1 / 8  # of the rows; with more, sorting them takes longer than visiting all rows
 
 
 class HasEvents(Form):
@@ -119,7 +119,7 @@ class HasEvents(Form):
     @property
     @abstractmethod
     def by_events(self) -> bool:
-        """Whether these rows are enough, and sooner looked at than all, if they are few."""
+        """Whether these rows are enough, and faster than all rows if they are few."""
 
     @abstractmethod
     def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
@@ -127,9 +127,9 @@ class HasEvents(Form):
 
 
 def of_events(form: Form, share: float) -> HasEvents | None:
-    """Return the form if it is evaluated from rows of class 1; None if that is no gain.
+    """Return the form if it is evaluated from rows of class 1; None if that gains nothing.
 
-    ``share`` is of the rows in which class 1 is expected.
+    ``share`` is the expected share of rows in class 1.
     """
     return form if share <= _MOST_EVENTS and isinstance(form, HasEvents) and form.by_events else None
 
@@ -137,10 +137,10 @@ def of_events(form: Form, share: float) -> HasEvents | None:
 class OfOneClass(NamedTuple):
     """A statistic of one class."""
 
-    rows: Places | None  #: Those that it looks at; None for all.
+    rows: Places | None  #: Rows that it uses; None for all.
     column: int  #: The class.
     form: HasEvents
-    place: int  #: Of its values among all.
+    place: int  #: Its place among all values.
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,7 +151,7 @@ class EventColumns:
 
     @classmethod
     def of(cls, found: list[OfOneClass]) -> tuple[EventColumns, ...]:
-        """Put statistics of the same rows together."""
+        """Group statistics that use the same rows."""
         by_rows: dict[int, list[OfOneClass]] = {}
         for each in found:
             by_rows.setdefault(id(each.rows), []).append(each)
@@ -169,7 +169,7 @@ class EventColumns:
             places = np.empty(drawn.shape, dtype=np.int32)
             ends = np.empty((len(drawn), classes + 1), dtype=np.int32)
             _loops.rows_by_class(drawn, places, ends)
-            # Class by class: what a class needs stays in the cache.
+            # Class by class, so that the data of a class stay in the cache.
             for number, each in enumerate(self.parts):
                 found[draws, number] = each.form.of_events(places, ends, each.column)
         return found
@@ -187,8 +187,8 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     table: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
     probs: Array  #: The predictions, (n, m).
-    #: Divide by the standard deviation under H0, of rows of A that are 0 on average. Where no label can
-    #: move the sum, T is 0, or infinite if a label of probability 0 was observed.
+    #: Divide by the standard deviation under H0, with rows of A that have mean 0. If no label can move
+    #: the sum, T is 0, or infinite if a label of probability 0 was observed.
     standardised: bool = False
 
     even: ClassVar[bool] = False
@@ -196,17 +196,17 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @cached_property
     def scores(self) -> Table:
-        """The entries."""
+        """The entries of A."""
         return Table(self.table, self.probs)
 
     @cached_property
     def _square(self) -> float:
-        """The variance, where rows of A are 0 on average."""
+        """The variance, if rows of A have mean 0."""
         return float(np.vdot(self.probs * self.table, self.table))
 
     @property
     def fixed(self) -> Array:
-        """The variance, by which a sum is standardised."""
+        """The variance that standardises a sum."""
         return np.array([self._square] if self.standardised else [])
 
     def reduce(self, sums: Array, fixed: Array) -> Array:
@@ -229,20 +229,20 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @cached_property
     def _unit(self) -> float:
-        """What the sum is divided by."""
+        """The divisor of the sum."""
         return float(np.sqrt(max(self.fixed[0], base.CERTAIN))) if self.standardised else 1.0
 
     @cached_property
     def _finite(self) -> Array:
-        """A, in units of T, and 0 where a label cannot be."""
+        """A, in units of T, with 0 for impossible labels."""
         return self.scores.finite / self._unit if self.standardised else self.scores.finite
 
     @cached_property
     def _central(self) -> tuple[Array, float]:
-        """Variances of what the rows add, (n,), and the sum of their third cumulants."""
+        """Variances of the rows' terms, (n,), and the sum of their third cumulants."""
         variances, third = [], 0.0
         for rows in blocks(len(self.table), max(1, _ENTRIES // self.probs.shape[1])):
-            # Class by class, since NumPy's loops are as long as the last axis.
+            # Class by class, since NumPy's loops run along the last axis.
             probs, finite = (np.array(x[rows].T, order="C") for x in (self.probs, self._finite))
             finite -= (probs * finite).sum(axis=0)
             probs *= finite
@@ -259,8 +259,8 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
     def lattice(self) -> Lattice:
         """The lattice of statistics whose steps are (nearly) multiples of one.
 
-        A label other than the likeliest moves T by a step. Given how often it moves by which multiple,
-        T spreads by the standard deviation of what is left of the steps.
+        A label other than the likeliest moves T by a step. Given the number of moves by each multiple,
+        T varies by the standard deviation of the remainders of the steps.
         """
         for span in self._mean_steps():
             left, unlike = 0.0, 0.0
@@ -277,9 +277,9 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         return Lattice()
 
     def lattice_terms(self, most: int) -> base.LatticeTerms | None:
-        """Return whole numbers that add up to T, whose law can be computed exactly.
+        """Return whole numbers whose sum gives T, so that its law can be computed exactly.
 
-        None if T is no such sum, or has more than ``most`` possible values.
+        None if T is not such a sum, or has more than ``most`` possible values.
         """
         span, spread = self.lattice
         if span <= 0.0 or spread > 0.0:
@@ -300,7 +300,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
         return base.LatticeTerms(float(lowest.sum()), span, masses)
 
     def _mean_steps(self) -> Iterator[float]:
-        """Yield the mean step, and the mean of those that are not below it."""
+        """Yield the mean step, and the mean of the steps that are not below it."""
         least = 0.0
         for _ in range(2):
             total = np.zeros(2)
@@ -327,11 +327,11 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @property
     def reach(self) -> float:  # type: ignore[override]
-        """The range of all entries, that of a row at least."""
+        """The range of all entries, a bound for that of every row."""
         return float(self._finite.max() - self._finite.min())
 
     def leading(self, workers: Workers = ALONE) -> LinearSum:
-        return self  # it is one sum
+        return self  # it is one sum already
 
     def moments(self, workers: Workers = ALONE) -> Moments:
         third = self._central[1]
@@ -350,11 +350,11 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 
     @cached_property
     def _events(self) -> tuple[float, Array]:
-        """The sum without events, and what each event adds."""
+        """The sum without events, and the change by each event."""
         return float(self.table[:, 0].sum()), np.ascontiguousarray(self.table[:, 1] - self.table[:, 0])
 
     def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
-        """Return the same up to rounding."""
+        """Return the same values up to rounding."""
         from caltest.loops import rows as _loops
 
         without, added = self._events
@@ -366,7 +366,7 @@ class LinearSum(base.HasMoments, base.HasLeadingSum, base.HasCumulantGenerator, 
 class EventSum(LinearSum):
     """T = Σ_i w_i (y_i − p_i) for an event, perhaps standardised."""
 
-    slopes: Array  #: w, (n,), which may be below 0.
+    slopes: Array  #: w, (n,), possibly negative.
 
     def __init__(self, slopes: Array, probs: Array, standardised: bool = False) -> None:
         vars(self).update(slopes=slopes, probs=probs, standardised=standardised)
@@ -395,14 +395,14 @@ class EventSum(LinearSum):
 
 
 def summed_cumulants(values: Array, weights: Array, t: float) -> tuple[float, float, float]:
-    """Return the sums of :func:`tilted_cumulants` over all rows, some at a time."""
+    """Return the sums of :func:`tilted_cumulants` over all rows, block by block."""
     each = [tilted_cumulants(values[r], weights[r], t) for r in blocks(len(values), ROWS)]
     k, slope, curvature = np.sum(each, axis=0).tolist()
     return k, slope, curvature
 
 
 def tilted_cumulants(values: Array, weights: Array, t: float) -> Array:
-    """Return Σ_i K_i(t), K_i'(t), K_i''(t) of variables of ``values[i]``, chances ``weights[i]``."""
+    """Return Σ_i K_i(t), K_i'(t), K_i''(t) for variables ``values[i]`` with masses ``weights[i]``."""
     exponents = t * values
     each = np.ones(values.shape[1])
     shift = np.zeros(len(values))

@@ -1,4 +1,4 @@
-"""Kernels: how similar two predictions are, for kernel calibration errors.
+"""Kernels: similarities of two predictions, for kernel calibration errors.
 
 A kernel is an inert description until ``fitted(probs)`` turns bandwidth rules into numbers; then it
 is a function of two sets of predictions. Sums and positive multiples of kernels are kernels:

@@ -19,11 +19,11 @@ from caltest.exceptions import InputError
 # ------------------------------------------------------------------ distances
 
 
-#: Distances up to this are rounding error: of predictions in single precision, and of the matrix
+#: Distances up to this are rounding error, from predictions in single precision and from the matrix
 #: products under the square root of the Euclidean and the Hellinger distance.
 ROUNDING = 1e-7
 
-_HARMLESS = 1e-9  # rounding of an exponent; above, exponents are kept from being positive
+_HARMLESS = 1e-9  # rounding of an exponent; if it may be larger, exponents are cut at 0
 
 
 def _squared_norms(x: Array) -> Array:
@@ -32,25 +32,25 @@ def _squared_norms(x: Array) -> Array:
 
 @dataclass(frozen=True)
 class Distance:
-    """A distance on the simplex: that of points which stand for the predictions.
+    """A distance on the simplex, defined by points that represent the predictions.
 
-    All arrays are fresh, and the caller's to overwrite. Squares of Euclidean distances come from matrix
-    products and carry their rounding, about 1e-15. Under the square root that would make equal
-    predictions 3e-8 apart, so distances below ``ROUNDING`` are set to 0.
+    All arrays are new, and the caller may overwrite them. Squares of Euclidean distances come from
+    matrix products and carry rounding errors of about 1e-15. Under the square root these would make
+    equal predictions 3e-8 apart, so distances below ``ROUNDING`` are set to 0.
     """
 
-    embedded: Callable[[Array], Array]  #: Takes predictions (a, m) to points, perhaps the same array.
-    hilbertian: bool  #: Whether theirs is Euclidean; else the sum of absolute differences.
+    embedded: Callable[[Array], Array]  #: Maps predictions (a, m) to points, perhaps the same array.
+    hilbertian: bool  #: Whether distances are Euclidean; else sums of absolute differences.
 
     def pairwise(self, x: Array, y: Array) -> Array:
-        """Distances (a, b) of every row of ``x`` (a, m) to every row of ``y`` (b, m)."""
+        """Return distances (a, b) from every row of ``x`` (a, m) to every row of ``y`` (b, m)."""
         if not self.hilbertian:
             return _cityblock(self.embedded(x), self.embedded(y).T)
         return _roots(self.squared(x, y))
 
     def squared(self, x: Array, y: Array) -> Array:
-        """Squared Euclidean distances (a, b), never negative."""
-        centre = self.embedded(np.full(x.shape[1], 1.0 / x.shape[1]))  # it keeps rounding small
+        """Return squared Euclidean distances (a, b), never negative."""
+        centre = self.embedded(np.full(x.shape[1], 1.0 / x.shape[1]))  # keeps rounding small
         u, v = self.embedded(x) - centre, self.embedded(y) - centre
         squares: Array = u @ v.T
         squares *= -2.0
@@ -59,14 +59,14 @@ class Distance:
         return np.maximum(squares, 0.0, out=squares)
 
     def paired(self, x: Array, y: Array) -> Array:
-        """Distances (a,) of the rows of ``x`` (a, m) to the same rows of ``y`` (a, m)."""
+        """Return distances (a,) from the rows of ``x`` (a, m) to the same rows of ``y`` (a, m)."""
         apart = self.embedded(x) - self.embedded(y)
         if self.hilbertian:
             return np.sqrt(_squared_norms(apart))
         return np.asarray(np.abs(apart).sum(axis=1))
 
     def tiles(self, points: Array) -> Tile:
-        """Distances of all pairs of the rows of ``points`` (n, m), a tile at a time."""
+        """Return distances of all pairs of rows of ``points`` (n, m), as a function of tiles."""
         u = self.embedded(points)
         if self.hilbertian:
             exponents = exponent_tiles(u, 1.0)
@@ -90,10 +90,10 @@ def _roots(squares: Array) -> Array:
 
 
 def exponent_tiles(points: Array, width: float) -> Tile:
-    """Return tiles of −½|u_i − u_j|² for points in units of a width, at most rounding above 0.
+    """Return tiles of −½|u_i − u_j|² for points in units of a width, above 0 by rounding at most.
 
     They take one matrix product: with h_i = ½|u_i|², −½|u_i − u_j|² = (u_i, −h_i, 1) · (u_j, 1, −h_j),
-    so that no pass over the tile adds norms. Points are centred first, which keeps the rounding small.
+    so norms need no extra pass over the tile. Points are centred first, which keeps rounding small.
     """
     u = (points - points.mean(axis=0)) / width
     norms = 0.5 * _squared_norms(u)[:, None]
@@ -120,15 +120,15 @@ DISTANCES = {
 
 
 TILE = 512  # rows and columns of a tile of the matrix of distances
-_ROUNDING_OF_SHARES = 1e-12  # of the weight of all pairs
+_ROUNDING_OF_SHARES = 1e-12  # share of the weight of all pairs
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The distances of all pairs i < j of rows; a pair counts the product of its rows' weights."""
+    """The distances of all pairs i < j of rows; a pair has the product of its rows' weights."""
 
     rows: Array  #: Predictions (n, m).
-    weights: Array  #: (n,), positive; ones where all rows are alike.
+    weights: Array  #: (n,), positive; all ones if weights are equal.
     metric: Distance
 
     @cached_property
@@ -137,7 +137,7 @@ class Pairs:
 
     @cached_property
     def _known(self) -> tuple[Array, Array | None]:
-        """All distances, and what each pair counts; None where all count 1."""
+        """All distances, and the weights of pairs; None if all weights are 1."""
         n = len(self.rows)
         do = "take the bandwidth rule 'median', which looks at some of them"
         check_fits((8.0 if self._alike else 24.0) * n * n, f"a distance for every pair of {n} rows", do)
@@ -153,20 +153,20 @@ class Pairs:
         return np.concatenate(distances), None if self._alike else np.concatenate(counts)
 
     def mean(self, positive: bool = False) -> float:
-        """Return the mean distance, of all or of the positive ones; 0 if there are none."""
+        """Return the mean distance, of all pairs or of the positive ones; 0 if there are none."""
         d, counts = self._known
         if not (chosen := d > ROUNDING if positive else np.ones(len(d), dtype=bool)).any():
             return 0.0
         return float(np.average(d[chosen], weights=None if counts is None else counts[chosen]))
 
     def median(self, zeros: float = 0.0) -> float:
-        """Return the median of the distances and of zeros that count so much."""
+        """Return the median of the distances, with additional zeros of that weight."""
         w, (d, counts) = self.weights, self._known
         total = 0.5 * float(w @ (w.sum() - w))
         below, slack = 0.5 * (total - zeros), _ROUNDING_OF_SHARES * total
         if below + slack <= 0.0:
             return 0.0
-        ends = np.array([below - slack, below + slack])  # of which the middle is taken
+        ends = np.array([below - slack, below + slack])  # the median is the middle of these
         if counts is None:
             places = (np.ceil(ends).astype(np.intp) - 1).clip(0, len(d) - 1)
             found = _in_order(d, places)
@@ -177,11 +177,11 @@ class Pairs:
         return float(np.where(ends > 0.0, found, 0.0).mean())
 
 
-_SAMPLED = 10_000  # values, of whose quantiles those of all are a hundredth or so away
+_SAMPLED = 10_000  # values whose quantiles are within about a hundredth of those of all
 
 
 def _in_order(values: Array, places: Places) -> Array:
-    """Return the values at neighbouring places of the order, looked for near quantiles of a sample."""
+    """Return the values at neighbouring places in sorted order, searched near quantiles of a sample."""
     sample = np.sort(values[:: max(len(values) // _SAMPLED, 1)])
     ranks = (places[0] / len(values) + np.array([-0.02, 0.02])) * len(sample)
     low, high = sample[ranks.astype(np.intp).clip(0, len(sample) - 1)]
@@ -193,13 +193,13 @@ def _in_order(values: Array, places: Places) -> Array:
 
 # ------------------------------------------------------------------ bandwidth
 #
-# A bandwidth may depend on the predictions in any way, since a test holds them fixed; it never
-# depends on the labels, nor on the order of the rows.
+# A bandwidth may depend on the predictions in any way, because a test holds them fixed; it never
+# depends on the labels, or on the order of the rows.
 
 
-ALL_PAIRS_UP_TO = 5000  # rows; of more, "median" and "mean" look at representative ones only
-REPRESENTATIVES = 2048  # rows that they look at, and that features are fitted to
-SMALLEST = 1e-100  # bandwidth: its square and their inverses are numbers too
+ALL_PAIRS_UP_TO = 5000  # rows; with more, "median" and "mean" use representative ones only
+REPRESENTATIVES = 2048  # rows that they use, and that features are fitted to
+SMALLEST = 1e-100  # smallest bandwidth whose square and their inverses are floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,8 +207,8 @@ class Bandwidth:
     """A bandwidth and where it comes from."""
 
     value: float  #: In units of the distance; positive.
-    rule: str = "given"  #: The rule that gave it.
-    notes: tuple[str, ...] = ()  #: What the user should know, one sentence each.
+    rule: str = "given"  #: The rule that it comes from.
+    notes: tuple[str, ...] = ()  #: Remarks for the user, one sentence each.
 
 
 def checked(rule: float | str) -> float | str:
@@ -280,22 +280,22 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
 
 
 def fixed_order(probs: Array) -> Places:
-    """Return an order of the rows that depends on the predictions alone, not on where they stand."""
-    # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so
-    # two rows of round numbers have the same score only if they are equal. einsum, unlike a matrix
-    # product, gives a row the same score wherever it stands.
+    """Return an order of the rows that depends on the predictions only, not on the rows' positions."""
+    # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so two
+    # rows of round numbers have the same score only if they are equal. einsum, unlike a matrix product,
+    # gives a row the same score in any position.
     score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
     return np.argsort(score, kind="stable")
 
 
 def representatives(probs: Array) -> Places:
-    """Return the places of evenly spaced rows in that order; of all, where they are few."""
+    """Return the places of evenly spaced rows in that order; all rows if they are few."""
     order = fixed_order(probs)
     return _midpoints(order, np.ones(len(order)))[0] if len(order) > REPRESENTATIVES else order
 
 
 def _midpoints(order: Places, weights: Array) -> tuple[Places, Array]:
-    """Return rows at the midpoints of equal shares of the weight, and how often each."""
+    """Return rows at the midpoints of equal shares of the weight, and the number of times for each."""
     ends = np.cumsum(weights)
     shares = (np.arange(REPRESENTATIVES) + 0.5) / REPRESENTATIVES
     places = np.searchsorted(ends, shares * ends[-1], side="right")

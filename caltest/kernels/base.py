@@ -1,4 +1,4 @@
-"""Kernels: of a distance, linear ones, their sums and multiples, and matrix-valued ones."""
+"""Kernels: functions of a distance, linear ones, their sums and multiples, and matrix-valued ones."""
 
 # ruff: noqa: D102 -- a method that overrides another is documented where it is first defined.
 
@@ -46,7 +46,7 @@ class Kernel(ABC):
     ([[1.0, 0.368], [0.368, 1.0]], 1.0)
     """
 
-    __array_ufunc__ = None  # numpy scalars leave their product with a kernel to the kernel
+    __array_ufunc__ = None  # leave products with NumPy scalars to the kernel
 
     @abstractmethod
     def __call__(self, x: Array, y: Array) -> Array:
@@ -57,9 +57,9 @@ class Kernel(ABC):
         """Values (a,) of k(x_i, y_i), for ``x`` (a, m) and ``y`` (a, m); a fresh array."""
 
     def tiles(self, points: Array) -> Tile:
-        """Gram matrix of fixed points (n, m), a block at a time: a function of two slices.
+        """Return the Gram matrix of fixed points (n, m) as a function of two slices.
 
-        A kernel of your own need not define it.
+        Your own kernel need not define it.
         """
         return lambda rows, columns: self(points[rows], points[columns])
 
@@ -76,20 +76,20 @@ class Kernel(ABC):
         """An upper bound of the absolute value of k(s, t) over the simplex."""
 
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> Kernel:
-        """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m).
+        """Replace bandwidth rules by numbers computed from the predictions ``probs`` (n, m).
 
-        Rows count as ``weights`` (n,) say, all alike by default.
+        ``weights`` (n,) are those of the rows, equal by default.
         """
         return self
 
     @property
     def parameters(self) -> Parameters:
-        """What the kernel was computed with, flat and fit for JSON."""
+        """The parameters in force, flat and ready for JSON."""
         return {}
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know about the fit, one sentence each."""
+        """Remarks on the fit for the user, one sentence each."""
         return ()
 
     @property
@@ -118,7 +118,7 @@ def identity_norm(p: float, q: float, m: int) -> float:
 
 
 def check_size(most: float) -> None:
-    """Raise if the values of a kernel, at most so large, have powers that are no floats."""
+    """Raise if powers of a kernel's values, up to ``most``, overflow or underflow."""
     low, high = _arguments.positive_number.low, _arguments.positive_number.high
     if most != math.inf and not low <= most <= high:
         do = f"scale it so that these lie between {low:g} and {high:g}"
@@ -126,20 +126,20 @@ def check_size(most: float) -> None:
 
 
 def _kernels(name: str, value: object) -> object:
-    """Return several kernels, as a tuple or a list."""
+    """Accept several kernels, as a tuple or a list."""
     if isinstance(value, tuple | list) and value and all(isinstance(each, Kernel) for each in value):
         return value
     raise InputError(f"{name} is {quoted(value)}; give kernels, as in (Linear(), Gaussian()).")
 
 
 class Composed:
-    """What is made of kernels: it was computed with what they were."""
+    """A combination of kernels, with their parameters."""
 
     kernels: tuple[Kernel, ...]
 
     @property
     def parameters(self) -> Parameters:
-        """Union of the parameters; where two kernels share a name, all get the number of the kernel."""
+        """Union of the parameters; if kernels share a name, all get the number of their kernel."""
         each = [list(kernel.parameters.items()) for kernel in self.kernels]
         if len(merged := dict(chain.from_iterable(each))) == sum(map(len, each)):
             return merged
@@ -147,15 +147,15 @@ class Composed:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The notes of all, each once."""
+        """The notes of all kernels, without repetition."""
         return tuple(dict.fromkeys(chain.from_iterable(kernel.notes for kernel in self.kernels)))
 
 
 class Joined(Composed, Kernel):
-    """Kernels whose values are joined entry by entry; so are their bounds."""
+    """Kernels whose values are combined entry by entry, and so are their bounds."""
 
     def _join(self, values: Iterable[Any]) -> Any:
-        """Join numbers or arrays, the first of which may be overwritten: here by a sum."""
+        """Combine numbers or arrays, the first of which may be overwritten; here by a sum."""
         return reduce(operator.iadd, values)
 
     def __call__(self, x: Array, y: Array) -> Array:
@@ -192,7 +192,7 @@ class Sum(Joined):
 
     @classmethod
     def of(cls, *kernels: Kernel) -> Sum:
-        """Add kernels; those that are sums already are not nested."""
+        """Add kernels; sums among them are flattened."""
         parts = (each.kernels if isinstance(each, Sum) else (each,) for each in kernels)
         return cls(tuple(chain.from_iterable(parts)))
 
@@ -245,7 +245,7 @@ class Scaled(Joined):
 
 
 def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
-    """Fit a kernel to predictions, including a kernel of your own that takes no weights."""
+    """Fit a kernel to predictions; your own kernel may take no weights."""
     counted = () if weights is None or (weights == 1.0).all() else (weights,)
     return cast("K", cast("Any", kernel).fitted(probs, *counted))
 
@@ -255,9 +255,9 @@ def fitted(kernel: K, probs: ArrayLike, weights: Array | None) -> K:
 
 @dataclass(frozen=True)
 class _WithBandwidth(Kernel):
-    """What kernels with a bandwidth share."""
+    """Code shared by kernels with a bandwidth."""
 
-    distance = "euclidean"  # of some kernels, a field after the bandwidth
+    distance = "euclidean"  # in some kernels, a field after the bandwidth
     _only_hilbertian = False
 
     bandwidth: float | str = "median"
@@ -306,7 +306,7 @@ class _Radial(_WithBandwidth):
 
     @abstractmethod
     def _profile(self, d: Array) -> Array:
-        """Kernel values from distances or their squares, which are overwritten."""
+        """Return kernel values from distances or their squares, which are overwritten."""
 
     @abstractmethod
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
@@ -373,9 +373,9 @@ class Exponential(_Radial):
         return np.asarray(points[:, 1] * (unit / self._width))
 
     def _directions(self, stream: np.random.Generator, shape: tuple[int, int]) -> Array:
-        if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable a coordinate
+        if self.distance == "tv":  # exp(−Σ_k |s_k − t_k| / (2ν)): a Cauchy variable per coordinate
             return np.asarray(stream.standard_cauchy(shape) / (2.0 * self._width))
-        normal = stream.standard_normal(shape)  # over an independent |normal|: a Cauchy vector a row
+        normal = stream.standard_normal(shape)  # over an independent |normal|: a Cauchy vector per row
         return np.asarray(normal / np.sqrt(stream.chisquare(1.0, (shape[0], 1))) / self._width)
 
 
@@ -537,7 +537,7 @@ class MatrixKernel(Composed):
         object.__setattr__(self, "parts", checked)
 
     def fitted(self, probs: ArrayLike, weights: Array | None = None) -> MatrixKernel:
-        """Replace bandwidth rules by numbers read off the predictions ``probs`` (n, m)."""
+        """Replace bandwidth rules by numbers computed from the predictions ``probs`` (n, m)."""
         probs = np.asarray(probs, dtype=np.float64)
         self._check_classes(probs.shape[1])
         return MatrixKernel((fitted(kernel, probs, weights), matrix) for kernel, matrix in self.parts)
@@ -600,7 +600,7 @@ def _psd_matrix(matrix: ArrayLike, part: int) -> Array:
 # ------------------------------------------------------------------ fourier
 #
 # By Bochner's theorem k(s − t) = E cos(ω·(s − t)) for directions ω from the kernel's spectral
-# distribution, so that cosines and sines of a few of them are features whose inner products are k on
+# distribution, so cosines and sines for a few directions are features whose inner products are k on
 # average (Rahimi and Recht, "Random features for large-scale kernel machines", NeurIPS 2007).
 
 
@@ -644,7 +644,7 @@ def fourier_features(kernel: Any, probs: Array, count: int, seed: int = 0) -> Ar
 
 
 def has_fourier_features(kernel: Kernel) -> bool:
-    """Say whether a kernel has random Fourier features here."""
+    """Return whether random Fourier features are available for a kernel."""
     if isinstance(kernel, Sum | Scaled):
         return all(map(has_fourier_features, kernel.kernels))
     return isinstance(kernel, Linear | LinearGaussian | _Radial)

@@ -37,10 +37,10 @@ _DRAWS = 99
 
 
 def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
-    """Return about what a calibrated model with the same predictions would have: the mean of draws.
+    """Return an approximate value for a calibrated model with the same predictions: the mean of draws.
 
-    None for rows in clusters, of whose dependence draws know nothing, for censored times, and for point
-    forecasts, of which nothing can be drawn.
+    None for rows in clusters, whose dependence draws ignore, for censored times, and for point
+    forecasts, which cannot be drawn from.
     """
     law = view.rows.law
     if view.rows.clusters is not None or law.seen is not None or isinstance(law, Point):
@@ -52,20 +52,20 @@ def of_calibrated(fitted: Statistic, form: Form, view: Sample) -> float | None:
 
 
 def find_null(null: str | Null | None) -> Null:
-    """Return the null of a name or an object; None is the exact one."""
+    """Return the null for a name or an object; None is the exact one."""
     do = "give a name or an object of caltest.nulls"
     return MonteCarlo() if null is None else made("null", null, NULLS, Null, do)  # type: ignore[type-abstract]
 
 
 def possible_nulls(form: Form, of_clusters: bool = False) -> list[str]:
-    """Return the names of the nulls that fit a form, of independent rows or of rows in clusters."""
+    """Return the names of the nulls that fit a form, for independent rows or for rows in clusters."""
     every = {name: null for name, null in NULLS.items() if null.of_clusters == of_clusters}
-    drawn = not isinstance(form, EventsAfter)  # its chances may depend on earlier outcomes
+    drawn = not isinstance(form, EventsAfter)  # probabilities may depend on earlier outcomes
     return [name for name, null in every.items() if null.fits(form) and (drawn or not null.resamples)]
 
 
 def check_alternative(measure: Statistic, null: Null, alternative: object, law: Law) -> Alternative:
-    """Return the alternative, or the default one, if the statistic and the null go with it."""
+    """Return the alternative, or the default, if the statistic and the null allow it."""
     possible = [side for side in measure.sides(law) if side in null.alternatives]
     for side in possible:
         if alternative in (side, None):

@@ -29,7 +29,7 @@ from caltest.statistics.order import InOrder
 # ------------------------------------------------------------------ normal
 
 
-_WELL_WITHIN = 0.5  # skewness or excess kurtosis; more is worth a note
+_WELL_WITHIN = 0.5  # skewness or excess kurtosis; larger values get a note
 
 
 @options(ddof=Whole(0, advice="give a whole number that is not negative"))
@@ -72,7 +72,7 @@ class NormalApproximation(Null):
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit sums whose moments are known."""
+        """Accept sums whose moments are known."""
         return super().fits(form) and bool(getattr(form, "has_limit", True))
 
     def answer(self, question: Question) -> Answer:
@@ -107,7 +107,7 @@ class NormalApproximation(Null):
 # ------------------------------------------------------------------ chi2
 
 
-_WIDE = 1.1  # times the variance of the law is worth a note
+_WIDE = 1.1  # variance relative to the law's above which a note is added
 
 
 @options()
@@ -139,7 +139,7 @@ class Chi2(Null):
     forms = (base.HasChiSquare,)
 
     def guarantee_for(self, form: Form) -> Guarantee:
-        """Return "exact" where the law is."""
+        """Return "exact" if the law is."""
         exact = isinstance(form, base.HasChiSquare) and form.chi_square.exact
         return "exact" if exact else self.guarantee
 
@@ -164,11 +164,11 @@ class Chi2(Null):
 # ------------------------------------------------------------------ brownian
 
 
-_K = np.arange(1, 11)  # ten terms: what is left out is below 1e-80 on both sides of the switch
+_K = np.arange(1, 11)  # ten terms: the remainder is below 1e-80 on both sides of the switch
 _ODD = 2 * _K - 1
 _SIGNS = np.where(_K % 2 == 1, 1.0, -1.0)
-_ZERO = 0.02  # the lower tails at this are below 1e-1000
-_SURPRISES = 10.0  # fewer unlikely labels than this make a path of few jumps
+_ZERO = 0.02  # the lower tails here are below 1e-1000
+_SURPRISES = 10.0  # with fewer unlikely labels, the path has few jumps
 
 
 @options()
@@ -211,7 +211,7 @@ class Brownian(Null):
     def answer(self, question: Question) -> Answer:
         """Return the asymptotic p-value."""
         form = cast("base.HasBrownianLimit", question.form)
-        observed = question.observed - form.resolution  # rounding counts for the null
+        observed = question.observed - form.resolution  # rounding favours the null
         limit = form.brownian_limit
         if limit.scale == 0.0:  # every label is certain
             return from_sides(float(observed <= 0.0), 1.0, question)
@@ -326,7 +326,7 @@ class Bound(Null):
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit forms with a bounded kernel."""
+        """Accept forms with a bounded kernel."""
         return form.tail_bound is not None
 
     def answer(self, question: Question) -> Answer:
@@ -372,15 +372,15 @@ class Bootstrap(Null):
     guarantee = "asymptotic"
     requires = "a U-statistic of degree two"
     alternatives = ("greater",)
-    resamples = True  # each meets the whole matrix
+    resamples = True  # each uses the whole matrix
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit means over pairs i ≠ j of equal weight."""
+        """Accept means over pairs i ≠ j of equal weight."""
         return isinstance(form, Pairwise) and form.tail_bound is not None and not form.diagonal
 
     def answer(self, question: Question) -> Answer:
-        """Return the bootstrap p-value; where labels are all but certain, resamples do not vary."""
+        """Return the bootstrap p-value; if labels are almost certain, resamples do not vary."""
         tile, n = cast("Pairwise", question.form).gram(question.labels), len(question.labels)
         means = multiply(tile, np.ones((n, 1)), question.workers)[:, 0] / n
         grand = float(means.mean())
@@ -404,7 +404,7 @@ class Bootstrap(Null):
 # ------------------------------------------------------------------ consistency
 
 
-_BATCH = 16  # resamples a task
+_BATCH = 16  # resamples per task
 
 
 @options()
@@ -441,7 +441,7 @@ class Consistency(Null):
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit any form of labels, but no combination: the literature to reproduce has none."""
+        """Accept any form of labels except combinations, which the literature does not have."""
         of_numbers = isinstance(form, LabelFunction) and isinstance(form.predictions, Law)
         return not (isinstance(form, Combined | MeanSquare | MeanSurprise | InOrder) or of_numbers)
 

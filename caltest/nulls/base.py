@@ -1,6 +1,6 @@
-"""A null: how a statistic is distributed when the labels really are drawn from the predictions.
+"""A null: the distribution of a statistic if the labels really are drawn from the predictions.
 
-And the exact one, which draws them.
+This module also has the exact null, which draws them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from caltest.statistics import Statistic
 
 Guarantee: TypeAlias = Literal["exact", "bound", "asymptotic", "approximate"]
 
-#: What each guarantee promises of a p-value, in the words of the report.
+#: Guarantee of a p-value, in the words of the report.
 GUARANTEES: dict[Guarantee, str] = {
     "exact": "valid for any sample size",
     "bound": "valid for any sample size, but much larger than necessary",
@@ -40,9 +40,9 @@ GUARANTEES: dict[Guarantee, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Rows with what was observed of them, and how outcomes are drawn in place of that.
+    """Rows with their observed outcomes, and how to draw outcomes instead.
 
-    One statistic is asked of a trial in a :class:`Question`; an audit asks many.
+    A :class:`Question` asks for one statistic of a trial; an audit asks for many.
     """
 
     rows: Rows
@@ -52,7 +52,7 @@ class Trial:
     workers: Workers
 
     def question(self, statistic: Statistic, form: Form, side: Alternative, **more: Any) -> Question:
-        """Return the question of one statistic and its form; ``more`` are other fields of it."""
+        """Return the question about one statistic and its form; ``more`` sets other fields."""
         drawn = self.n_resamples, self.seed, self.workers
         return Question(self.rows, self.labels, *drawn, statistic, form, side, **more)
 
@@ -105,7 +105,7 @@ class Question(Trial):
     @property
     def clusters(self) -> NDArray[np.intp]:
         """The cluster of every row, (n,), 0..G−1."""
-        assert self.rows.clusters is not None  # a null of clusters is asked where there are some
+        assert self.rows.clusters is not None  # a null of clusters is used only with clusters
         return self.rows.clusters
 
     @property
@@ -202,28 +202,28 @@ class Null(ABC):
 
     #: Registered name.
     name: ClassVar[str]
-    #: What the p-value is worth.
+    #: Guarantee of the p-value.
     guarantee: ClassVar[Guarantee]
     #: Alternatives it can answer.
     alternatives: ClassVar[tuple[Alternative, ...]] = ("greater", "less", "two-sided")
-    #: What it needs of a form, as words.
+    #: Requirement on a form, in words.
     requires: ClassVar[str]
-    #: The same as kinds of forms, of which any will do.
+    #: The same as kinds of forms, any of which is enough.
     forms: ClassVar[tuple[type[Form], ...]] = (Form,)
-    #: Whether it is for rows in clusters, inside which they may depend on each other.
+    #: Whether it is for rows in clusters, whose rows may depend on each other.
     of_clusters: ClassVar[bool] = False
-    #: Whether it draws; else its work is that of one label vector, about.
+    #: Whether it draws; otherwise it takes about as long as one label vector.
     resamples: ClassVar[bool] = False
-    #: Whether it looks at all completions of censored times itself, among the same draws.
+    #: Whether it handles all imputations of censored times itself, with the same draws.
     takes_completions: ClassVar[bool] = False
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Say whether the form offers what this null needs."""
+        """Return whether the form has what this null needs."""
         return isinstance(form, cls.forms)
 
     def guarantee_for(self, form: Form) -> Guarantee:
-        """Say what the p-value is worth for a form, where that depends on it."""
+        """Return the guarantee of the p-value for a form, if it depends on the form."""
         return self.guarantee
 
     @abstractmethod
@@ -231,7 +231,7 @@ class Null(ABC):
         """Return the p-value."""
 
     def answer_completed(self, question: Question) -> Answer:
-        """Return the p-value; where censored times were completed, one of all completions."""
+        """Return the p-value; if censored times were imputed, the one of all imputations."""
         if self.takes_completions or not question.completions:
             return self.answer(question)
         every = (question.labels, *question.completions)
@@ -245,7 +245,7 @@ def from_draws(draws: Array, question: Question, *, notes: tuple[str, ...] = ())
 
 
 def ranked(draws: Array, value: float, alternative: Alternative, resolution: float) -> Answer:
-    """Rank a value among ``draws``; those closer to it than ``resolution`` are ties."""
+    """Rank a value among ``draws``; draws closer to it than ``resolution`` are ties."""
     above = pvalues.count(draws, value, alternative, resolution)
     p = pvalues.pvalue(above, len(draws), alternative)
     ends = pvalues.interval(above, len(draws), alternative)
@@ -255,8 +255,8 @@ def ranked(draws: Array, value: float, alternative: Alternative, resolution: flo
 def from_sides(greater: float, less: float, question: Question, notes: tuple[str, ...] = ()) -> Answer:
     """Return the analytic answer, kept inside (0, 1].
 
-    Whatever the statistic, P(T ≥ t) is at least the probability of the labels that gave t: p is raised
-    to that. It matters only where nearly all labels are certain, and there it matters much.
+    For any statistic, P(T ≥ t) is at least the probability of the labels that gave t, so p is raised to
+    it. It matters only if nearly all labels are certain, and then it matters much.
     """
     p = pvalues.combine_sides(greater, less, question.alternative)
     return Answer(pvalue=min(max(p, question.chance), 1.0), notes=notes)
@@ -265,9 +265,8 @@ def from_sides(greater: float, less: float, question: Question, notes: tuple[str
 # ------------------------------------------------------------------ the exact null
 #
 # Under H0, and given the predictions, the labels are independent draws y_i ~ Cat(g_i). The statistic of
-# the observed labels and those of B drawn label vectors are then exchangeable, so that
-# p = (1 + #{draws ≥ observed}) / (B + 1) satisfies P(p ≤ α) ≤ α in every finite sample, whatever the
-# statistic (Barnard 1963).
+# the observed labels and those of B drawn label vectors are then exchangeable, so p = (1 + #{draws ≥
+# observed}) / (B + 1) satisfies P(p ≤ α) ≤ α in every finite sample, for any statistic (Barnard 1963).
 
 
 @options()
@@ -301,7 +300,7 @@ class MonteCarlo(Null):
             values, _ = table_of_blocks(Held(columns, draws), question.n_resamples, workers)
         else:
             values = table(columns, draws, workers)
-        if getattr(question.rows.law, "levels", None) is not None:  # which have cells, and no ends
+        if getattr(question.rows.law, "levels", None) is not None:  # these have cells, and no ends
             values[0, len(question.rows.impossible(question.labels)) > 0] = np.inf
         found = answer_of(form, values, question.alternative, workers)
         if question.completions:
@@ -315,12 +314,12 @@ class MonteCarlo(Null):
         if isinstance(form, LabelFunction):
             form.check_unmoved(question.labels, float(values[0, 0]))
             return found
-        # Among draws, sums may be taken in another order than by `estimate`, whose value is reported.
+        # Draws may sum in another order than `estimate`, whose value is reported.
         return replace(found, statistic=question.observed)
 
 
 def combined(answers: Sequence[Answer]) -> Answer:
-    """Return one answer of exchangeable ones, from several completions of the same data."""
+    """Return one answer from exchangeable ones, for several imputations of the same data."""
     first, n = answers[0], len(answers)
     parts = []
     for same in zip(*(each.parts for each in answers), strict=True):
@@ -358,12 +357,12 @@ def answer_of(
 
 
 def of_parts(form: Combined, values: Array, evidence: Array, resolution: float) -> Answer:
-    """Rank the largest evidence (1 + B, P), and every part alone and by step-down maxima."""
+    """Rank the largest evidence (1 + B, P), and every component alone and by step-down maxima."""
     whole, observed, draws = evidence.max(axis=1), evidence[0], evidence[1:]
     found = ranked(whole[1:], float(whole[0]), "greater", resolution)
     columns = zip(draws.T, observed.tolist(), strict=True)
     raw = [ranked(column, own, "greater", resolution).pvalue for column, own in columns]
-    # Rounding counts for the null.
+    # Rounding favours the null.
     adjusted = np.maximum(pvalues.step_down(observed - resolution, draws), raw)
     parts = map(ComponentAnswer, form.names, values.tolist(), raw, adjusted.tolist())
     return replace(found, parts=tuple(parts))

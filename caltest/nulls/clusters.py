@@ -1,20 +1,20 @@
-"""The nulls of rows in clusters, inside which rows may depend on each other in any way.
+"""The nulls of rows in clusters, whose rows may depend on each other in any way.
 
-*Signs of clusters*, the default. Under H0 the centred scores of a row are 0 on average, and so is
-their sum S_g over a cluster, whatever the dependence inside it. T is ranked among its values with S_g
-replaced by ε_g S_g, ε_g = ±1 with equal chances, the labels held fixed: the same mean and covariance,
-cluster by cluster, so that p-values are right as the number of clusters grows, none of them a large
-part of the whole. They are exact where the S_g are symmetric.
+*Signs of clusters*, the default. Under H0 the centred scores of a row have mean 0, and so has their sum
+S_g over a cluster, under any dependence within it. T is ranked among its values with S_g replaced by
+ε_g S_g, ε_g = ±1 with equal probability, and with the labels held fixed: mean and covariance stay the
+same, cluster by cluster, so p-values are right as the number of clusters grows, if none of them is a
+large part of the whole. They are exact if the S_g are symmetric.
 
 *Comonotone labels*: all rows of a cluster are surprised together, see :mod:`caltest.forms.signs`.
-Where few clusters count, by the predictions, a p-value is the larger of that by signs and that of
-comonotone labels. That is no theorem: of all dependence inside clusters, comonotone labels have the
-largest variance and the largest mean excesses, not every tail. What holds for any dependence is the
-superquantile of a sum, :meth:`caltest.forms.Atoms.superquantile`.
+If few clusters carry a statistic, judged by the predictions, its p-value is the larger of the one by
+signs and the one by comonotone labels. This is not a theorem: of all dependence within clusters,
+comonotone labels have the largest variance and the largest mean excesses, but not every tail. The
+superquantile of a sum holds for any dependence, :meth:`caltest.forms.Atoms.superquantile`.
 
-*One row a cluster*, chosen by chance, and the exact null: valid in every sample, but weak. Rows of
-different clusters are independent, so that one row of each, chosen without a look at the labels, makes
-an exact test. Its p-values p_r for several choices depend on each other in an unknown way; twice their
+*One row per cluster*, chosen at random, and the exact null: valid in every sample, but weak. Rows of
+different clusters are independent, so one row of each, chosen without regard to the labels, makes an
+exact test. Its p-values p_r for several choices depend on each other in an unknown way; twice their
 mean is a p-value all the same.
 """
 
@@ -39,14 +39,14 @@ from caltest.pvalues import Alternative
 from caltest.resampling import Carried, Column, carried, columns_of, sign_draws, signed_columns, table
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
-_MANY = 80.0  # effective clusters from where on the farthest tails of signs are right, too
-_FAR = 0.01  # a smaller p-value by signs of fewer clusters is confirmed
-_TIED = 1e-9  # evidence of one value, computed twice
+_MANY = 80.0  # effective clusters above which the farthest tails of signs are right too
+_FAR = 0.01  # smaller p-values by signs of fewer clusters are confirmed
+_TIED = 1e-9  # tolerance for evidence of one value, computed twice
 _CHOICE, _DRAWS, _LABELS = 0, 1, 3  # keys of seeds
 
 
 class _OfSums(Null):
-    """A null of statistics that know what each cluster adds."""
+    """A null of statistics that are sums over clusters."""
 
     requires = (
         "sums, paths or pairs of residuals (every statistic but 'cox', 'ece_sweep', 'mcb_brier', "
@@ -56,7 +56,7 @@ class _OfSums(Null):
 
     @classmethod
     def fits(cls, form: Form) -> bool:
-        """Fit forms that know their values for signs."""
+        """Accept forms that can be evaluated for signs."""
         parts = [part.form for part in form.components] if isinstance(form, Combined) else [form]
         return all(isinstance(part, HasSigns) for part in parts)
 
@@ -122,11 +122,11 @@ def answer_of_signs(
     confirm: Callable[[Array], Confirmation],
     rounding: Array | None = None,
 ) -> Answer:
-    """Rank a statistic, of which these are the columns of signs of so many clusters.
+    """Rank a statistic by its columns, as functions of the signs of so many clusters.
 
-    ``confirm`` takes the values of its columns, those of the observed labels first, and says how many
-    clusters count; ``rounding``, how far two evaluations of a column's value may differ (default: as
-    forms say).
+    ``confirm`` takes the values of its columns, with the observed labels first, and returns the
+    effective numbers of clusters; ``rounding`` is the largest difference of two evaluations of a
+    column's value (default: that of its form).
     """
     draws = sign_draws(columns, n_clusters, question.n_resamples, question.seed)
     values = table(columns, draws, question.workers)
@@ -161,7 +161,7 @@ def _carried(columns: Sequence[Column], trial: Trial) -> list[Carried]:
 
 
 def table_of_labels(columns: Sequence[Column], trial: Trial) -> Array:
-    """Return (1 + B, H) values, of the observed labels and of comonotone ones; draws are shared.
+    """Return (1 + B, H) values for the observed labels and for comonotone ones, with shared draws.
 
     All forms are `HasSigns`.
     """
@@ -182,26 +182,26 @@ def _drawn(columns: list[Carried], drawn: list[Comonotone], seed: int, start: in
     return np.column_stack(found)
 
 
-# ------------------------------------------------------------------ what confirms signs
+# ------------------------------------------------------------------ confirmation of signs
 
 
-#: The names of columns, and which of their values count.
+#: The names of columns, and their alternatives.
 Asked: TypeAlias = tuple[Sequence[str], Sequence[Alternative]]
 
 
 class Confirmation(NamedTuple):
-    """How many clusters count in H columns of signs, and comonotone draws of those where few do."""
+    """Effective clusters of H columns of signs, and comonotone draws for columns with few."""
 
     effective: Array  #: Effective clusters, (H,).
     places: Places  #: The columns with draws, (A,).
-    values: Array  #: (1 + B, A), those of the observed labels first.
-    resolutions: Array  #: How far two evaluations of a value may differ, (A,).
+    values: Array  #: Values (1 + B, A), with the observed labels first.
+    resolutions: Array  #: Largest differences of two evaluations of a value, (A,).
 
     @classmethod
     def of(cls, trial: Trial, asked: Asked, columns: Sequence[Column], by_signs: Array) -> Confirmation:
-        """Draw for columns of which few clusters count, or not many if signs reject clearly.
+        """Draw for columns with few effective clusters, or with not many if signs clearly reject.
 
-        ``by_signs`` are values (1 + B, H) of the columns, the observed ones first.
+        ``by_signs`` are values (1 + B, H) of the columns, with the observed ones first.
         """
         every = _carried(columns, trial)
         names, sides = asked
@@ -219,7 +219,7 @@ class Confirmation(NamedTuple):
         return cls(effective, places, values, resolutions[places])
 
     def beside(self, other: Confirmation) -> Confirmation:
-        """Return that of more columns, drawn with the same numbers."""
+        """Return this confirmation with more columns, drawn with the same numbers."""
         tables = [each.values for each in (self, other) if len(each.places)]
         effective = np.concatenate([self.effective, other.effective])
         places = np.concatenate([self.places, other.places + len(self.effective)])
@@ -229,11 +229,11 @@ class Confirmation(NamedTuple):
 
     @property
     def few(self) -> Mask:
-        """Where few clusters count, (H,)."""
+        """Mask of the columns that few clusters carry, (H,)."""
         return self.effective < FEWEST_CLUSTERS
 
     def larger(self, by_signs: Iterable[Answer], sides: Sequence[Alternative]) -> list[Answer]:
-        """Return the answers of columns, each alone: those with the larger p-value of the two."""
+        """Return the answers of columns, each alone, with the larger of the two p-values."""
         found = list(by_signs)
         for h, values, resolution in zip(self.places, self.values.T, self.resolutions, strict=True):
             other = ranked(values[1:], float(values[0]), sides[h], float(resolution))
@@ -245,8 +245,8 @@ class Confirmation(NamedTuple):
     def together(self, evidence: Array, sides: Sequence[Alternative], tied: float = 0.0) -> Array:
         """Return adjusted p-values, (H,), by step-down maxima of the evidence by signs, (1 + B, H).
 
-        Columns of few clusters are a family of their own; the level is shared in proportion to the
-        number of columns. Where columns were drawn anew, the larger adjusted p-value counts.
+        Columns with few clusters are a family of their own; the level is shared in proportion to the
+        number of columns. If a column has comonotone draws, the larger adjusted p-value is used.
         """
         found = np.ones(len(sides))
         for family in (~self.few, self.few):
@@ -267,7 +267,7 @@ class Confirmation(NamedTuple):
 def rank(
     question: Question, values: Array, resolutions: list[float], confirmed: Confirmation | None = None
 ) -> Answer:
-    """Rank a statistic by the values (1 + B, H) of its columns, the observed ones first."""
+    """Rank a statistic by the values (1 + B, H) of its columns, with the observed ones first."""
     form, sides = question.form, names_and_sides(question)[1]
     if not isinstance(form, Combined):
         found = ranked(values[1:, 0], float(values[0, 0]), sides[0], resolutions[0])
@@ -288,7 +288,7 @@ def rank(
 
 
 def names_and_sides(question: Question) -> Asked:
-    """Return the names of a statistic's columns, and which of their values count."""
+    """Return the names of a statistic's columns, and their alternatives."""
     form = question.form
     if isinstance(form, Combined):
         return form.names, [part.alternative for part in form.components]
@@ -343,7 +343,7 @@ class ComonotoneLabels(_OfSums):
     guarantee = "approximate"
 
     def guarantee_for(self, form: Form) -> Guarantee:
-        """Say "bound" where it is guaranteed."""
+        """Return "bound" if it is guaranteed."""
         return "bound" if self.guaranteed else self.guarantee
 
     def answer(self, question: Question) -> Answer:
@@ -368,7 +368,7 @@ class ComonotoneLabels(_OfSums):
         return Answer(pvalue=min(pvalues.combine_sides(greater, less, question.alternative), 1.0))
 
 
-# ------------------------------------------------------------------ one row a cluster
+# ------------------------------------------------------------------ one row per cluster
 
 
 @options(choices=positive_integer)
@@ -423,7 +423,7 @@ class OnePerCluster(Null):
             uniforms = generator(child_seed(question.seed, _CHOICE, choice)).random(len(sizes))
             chosen = np.sort(order[starts + (uniforms * sizes).astype(np.intp)])
             some = replace(rows.take(chosen), clusters=None)
-            # To these rows alone: their labels may depend on the predictions of other rows.
+            # Fit to these rows alone: their labels may depend on the predictions of other rows.
             fitted = (question.asked or question.statistic).fitted(some)
             seed = child_seed(question.seed, _DRAWS, choice)
             trial = replace(question, rows=some, labels=question.labels[chosen], seed=seed)

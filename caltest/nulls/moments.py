@@ -1,4 +1,4 @@
-"""Analytic p-values: normal ones, by moments, by saddlepoints; exact ones where a statistic counts."""
+"""Analytic p-values: normal, by moments or by saddlepoints; exact for statistics that count."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from caltest.nulls.base import Answer, Guarantee, MonteCarlo, Null, Question, fr
 CumulantGenerator = Callable[[float], tuple[float, float, float]]
 
 _ROUNDS = 100
-# Φ(−w − c) with c = log(u/w)/w is trusted for |c| up to this: in a distribution of few atoms, or at
-# the end of any, c is large and the formula means nothing. Chernoff's bound is valid there.
+# Φ(−w − c) with c = log(u/w)/w is used for |c| up to this: in a distribution of few atoms, or at the
+# end of any, c is large and the formula is meaningless. Chernoff's bound is valid there.
 _TRUSTED = 0.5
 
 
@@ -84,10 +84,10 @@ def shape(cumulants: CumulantGenerator) -> tuple[float, float]:
 
 
 def nearly_normal(form: HasNormalLimit, within: float) -> bool:
-    """Say whether skewness and excess kurtosis are small: then many outcomes count.
+    """Return whether skewness and excess kurtosis are small, because many outcomes matter.
 
-    Terms of range r at most give a sum of standard deviation σ a skewness of at most r/σ, and an excess
-    kurtosis of at most (r/σ)².
+    Terms of range r at most give a sum with standard deviation σ a skewness of at most r/σ, and an
+    excess kurtosis of at most (r/σ)².
     """
     _, _, variance = form.cumulant_generator(0.0)
     if 0.0 < form.reach <= min(within, 1.0) * variance**0.5:
@@ -121,22 +121,22 @@ def _solve(cumulants: CumulantGenerator, x: float, start: float, scale: float) -
 # ------------------------------------------------------------------ lattice
 #
 # "citl" and "esce" count events. Given the predictions, the count is a sum of independent indicators
-# of known probabilities (a Poisson binomial), whose law is a product of polynomials: p-values are
-# exact, however few events there are and however far out the observed count lies.
+# with known probabilities (a Poisson binomial), whose law is a product of polynomials: p-values are
+# exact, even for few events and far into the tail.
 
 
 _MOST_STEPS = 2**18  # of all rows together: a second on one core
 
 
 def lattice_terms(form: Form) -> LatticeTerms | None:
-    """Return a form's independent whole numbers; None if it lies on no lattice, or has too many."""
+    """Return a form's independent whole numbers; None without a lattice, or with too many."""
     return form.lattice_terms(_MOST_STEPS) if isinstance(form, LinearSum) else None
 
 
 def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
-    """Return the exact p-value: both tails hold the observed value."""
+    """Return the exact p-value: both tails include the observed value."""
     start, span, masses = terms
-    if not np.isfinite(question.observed):  # a label that could not be
+    if not np.isfinite(question.observed):  # an impossible label
         above = question.observed > 0.0
         return from_sides(float(not above), float(above), question)
     count, most = round((question.observed - start) / span), masses.shape[0] * (masses.shape[1] - 1)
@@ -152,30 +152,30 @@ def lattice_answer(terms: LatticeTerms, question: Question) -> Answer:
 #
 # Given the predictions, a linear statistic (and SKCE_ul) is a sum of independent terms with a known
 # cumulant generating function: a saddlepoint gives its tail. If it counts (``citl``, ``esce``), its law
-# is computed: the p-value is exact. A quadratic statistic has known mean,
-# variance and (nearly) skewness: a Pearson type III (shifted gamma) curve through them gives its tail.
-# No resample is drawn, and p-values far below 1/(B + 1) are resolved. Where the distribution has few
-# atoms (a handful of unlikely labels, few distinct predictions, a kernel so wide that labels are only
-# counted) no curve fits it: labels are drawn then. Predictions alone decide that, never the labels.
+# is computed, and the p-value is exact. A quadratic statistic has known mean, variance and (nearly)
+# skewness: a Pearson type III (shifted gamma) curve through them gives its tail. No resample is drawn,
+# and p-values far below 1/(B + 1) are resolved. If the distribution has few atoms (a handful of
+# unlikely labels, few distinct predictions, a kernel so wide that labels are only counted), no curve
+# fits it, and labels are drawn instead. Only the predictions decide that, never the labels.
 
-# The gates were set by enumeration of all counts of random designs of up to four distinct rows, and by
-# draws of untied ones (python -m validation nulls --only moments_small).
-_SURPRISES = 10.0  # fewer unlikely labels than this make a distribution of few atoms
-_TIED_SURPRISES = 40.0  # the same, where rows share their predictions: labels are only counted then
-_TIED_SUMS = 20.0  # the same of sums, whose atoms lie in one dimension only
-_TIED_PAIRS = 60.0  # the same of means over pairs, of which each takes few values, far apart
-_SHARED = 2.0  # rows with the same predictions, on average, from where they count as tied
-_SAME = 0.002  # relative difference up to which predictions are the same: noise unties nothing
-_NEAR, _DISTINCT = 0.02, 10.0  # kernels do not tell closer ones apart: fewer predictions are tied, too
-_START = 0.618  # where cells of predictions start, in cells: at no round number
-_MANY_SURPRISES = 200.0  # from here on, half a step is a small part of a standard deviation
+# The thresholds were set by enumerating all counts of random designs with up to four distinct rows, and
+# by draws of untied ones (python -m validation nulls --only moments_small).
+_SURPRISES = 10.0  # with fewer unlikely labels, the distribution has few atoms
+_TIED_SURPRISES = 40.0  # the same if rows share their predictions, as labels are only counted then
+_TIED_SUMS = 20.0  # the same for sums, whose atoms lie in one dimension only
+_TIED_PAIRS = 60.0  # the same for means over pairs, which each take few values, far apart
+_SHARED = 2.0  # mean number of rows with the same predictions above which they are tied
+_SAME = 0.002  # relative difference up to which predictions are equal, so that noise unties nothing
+_NEAR, _DISTINCT = 0.02, 10.0  # unresolved distance; fewer predictions are tied too
+_START = 0.618  # offset of the cells of predictions, so that none starts at a round number
+_MANY_SURPRISES = 200.0  # above this, half a step is a small part of a standard deviation
 _NEARLY = 0.25  # skewness and excess kurtosis up to which few are enough
-_SEVERAL = 1.3  # skewness of a sum of nearly five equal χ²₁; in so many dimensions atoms crowd
-_ONE_DIMENSION = 2.5  # skewness from where one dimension carries nine tenths of the variance
-_MANY_STEPS = 400.0  # unlikely labels from where the steps of that dimension are small
-_GAP = 0.3  # spread about the steps, in steps, from where there are no gaps
-_MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: beyond are rare events
-_WORTH_A_NOTE = 0.05  # error of a skewness
+_SEVERAL = 1.3  # skewness of a sum of nearly five equal χ²₁; in so many dimensions atoms are dense
+_ONE_DIMENSION = 2.5  # skewness above which one dimension carries nine tenths of the variance
+_MANY_STEPS = 400.0  # unlikely labels above which the steps of that dimension are small
+_GAP = 0.3  # spread about the steps, in steps, above which there are no gaps
+_MOST_SKEWED = 2.9  # no weighted sum of centred χ²₁ exceeds √8: larger values come from rare events
+_WORTH_A_NOTE = 0.05  # error of a skewness above which a note is added
 
 
 @options()
@@ -208,11 +208,11 @@ class ConditionalMoments(Null):
     forms = HasMoments, HasCumulantGenerator
 
     def guarantee_for(self, form: Form) -> Guarantee:
-        """Say that it is exact where the statistic counts."""
+        """Return "exact" if the statistic counts."""
         return "exact" if lattice_terms(form) is not None else self.guarantee
 
     def answer(self, question: Question) -> Answer:
-        """Return the analytic p-value, or the exact one where no curve can be trusted."""
+        """Return the analytic p-value, or the exact one if no curve can be trusted."""
         form = cast("HasMoments | HasCumulantGenerator", question.form)
         if (terms := lattice_terms(form)) is not None:
             return lattice_answer(terms, question)
@@ -224,7 +224,7 @@ class ConditionalMoments(Null):
         known = f"known to ± {moments.skewness_error:.2g} only; the exact null has no such error"
         note = f"The skewness {moments.skewness:.3g} of the null distribution is {known}."
         notes = (note,) if moments.skewness_error > _WORTH_A_NOTE else ()
-        # Rounding counts for the null, on either side.
+        # Rounding favours the null, on either side.
         greater = pearson3_tail(moments, question.observed - form.resolution)
         less = pearson3_tail(moments.scaled(-1.0), -question.observed - form.resolution)
         return from_sides(greater, less, question, notes)
@@ -233,8 +233,8 @@ class ConditionalMoments(Null):
 def _saddlepoint(form: HasCumulantGenerator, question: Question) -> Answer:
     # On a lattice, P(T ≥ x) is the smooth tail half a step before x.
     margin = form.resolution + 0.5 * form.lattice.span
-    # A side more than a standard deviation away has less than half of all (Cantelli's inequality),
-    # and the other side, the larger one, need not be computed.
+    # A side more than a standard deviation away has less than half of all mass (Cantelli's inequality),
+    # so the other side, the larger one, need not be computed.
     _, mean, variance = form.cumulant_generator(0.0)
     z = (question.observed - mean) / np.sqrt(variance) if variance > 0 else 0.0
 
@@ -255,12 +255,12 @@ def _saddlepoint(form: HasCumulantGenerator, question: Question) -> Answer:
 
 
 def _few_sums(form: HasCumulantGenerator) -> bool:
-    """Say whether a sum of independent terms has too few values for a saddlepoint."""
+    """Return whether a sum of independent terms has too few values for a saddlepoint."""
     if (surprises := form.surprises) < _SURPRISES and not nearly_normal(form, _NEARLY):
         return True
     lattice = form.lattice
     if lattice.span > 0.0 and lattice.spread == 0.0:
-        return False  # half a step is allowed for
+        return False  # half a step corrects for this
     if surprises < _MANY_SURPRISES and lattice.spread > 0.0:
         return True
     tied = _TIED_PAIRS if isinstance(form, base.HasTerms) else _TIED_SUMS
@@ -268,7 +268,7 @@ def _few_sums(form: HasCumulantGenerator) -> bool:
 
 
 def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
-    """Say whether a quadratic statistic has too few values for a curve, or too skewed ones."""
+    """Return whether a quadratic statistic has too few values for a curve, or too skewed ones."""
     skewness = abs(moments.skewness)
     if moments.surprises < _SURPRISES or skewness > _MOST_SKEWED:
         return True
@@ -284,7 +284,7 @@ def _few_squares(form: HasMoments, moments: Moments, workers: Workers) -> bool:
 
 
 def _tied(form: HasCumulantGenerator | HasLeadingSum) -> bool:
-    """Say whether many rows add the same, or nearly."""
+    """Return whether many rows have the same terms, or nearly."""
     same = np.log(form.probs.clip(1e-300)) / _SAME
     if isinstance(form, Binned) or _repeats(form.probs, same) >= _SHARED:
         return True
@@ -293,9 +293,9 @@ def _tied(form: HasCumulantGenerator | HasLeadingSum) -> bool:
 
 
 def _repeats(probs: Array, places: Array) -> float:
-    """Return how many rows share a cell of places: Σ S² / Σ s², variances of cells' and rows' labels.
+    """Return the rows per cell of places: Σ S² / Σ s², with variances of the labels of cells and rows.
 
-    1 if no two rows are alike; n if all are.
+    1 if all rows differ; n if all are equal.
     """
     shares = 1.0 - np.einsum("ik,ik->i", probs, probs)
     cells = np.floor(places + _START)
@@ -307,7 +307,7 @@ def _repeats(probs: Array, places: Array) -> float:
 
 
 def _exact_instead(question: Question) -> Answer:
-    """Draw labels, where the statistic has so few values that no curve fits."""
+    """Draw labels, because the statistic has so few values that no curve fits."""
     answer = MonteCarlo().answer(question)
     note = (
         "The statistic depends on so few unlikely labels, or takes so few values, that no curve fits "
@@ -334,4 +334,4 @@ def pearson3_tail(moments: Moments, x: float) -> float:
     position = max(k + 2.0 * z / moments.skewness, 0.0)
     if moments.skewness > 0:
         return float(gammaincc(k, position))
-    return max(normal, float(gammainc(k, position)))  # the curve ends, the distribution need not
+    return max(normal, float(gammainc(k, position)))  # the curve ends; the distribution may go on

@@ -1,6 +1,6 @@
-"""The nulls of random signs of rows: of events less expected ones, and of errors of point forecasts.
+"""The nulls with random signs of rows: for events less expected ones, and errors of point forecasts.
 
-Of the latter bets are exact where outcomes have ends, see :mod:`caltest.statistics.points`.
+For bounded outcomes, bets make the latter exact, see :mod:`caltest.statistics.points`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from caltest.statistics.points import ErrorForm, evidence_of
 from caltest.statistics.times import EventMean
 
 _SIGNS = 5  # key of the seed of signs
-TIES = 1e-10  # of values of variance 1: how far equal ones may differ by rounding
+TIES = 1e-10  # rounding tolerance for ties, for values of variance 1
 
 
 @options()
@@ -76,7 +76,7 @@ class EventSigns(Null):
 
 
 def signed(sums: Array, count: int, seed: int) -> Array:
-    """Return values of sums (G, H) with signs drawn, and, first, as they are; of variance about 1."""
+    """Return values of sums (G, H), first unchanged, then with drawn signs, of variance about 1."""
     scale = np.sqrt((sums**2).sum(axis=0))
     sums = sums / np.where(scale > 0.0, scale, 1.0)
     draws = draws_of_signs(len(sums), count, child_seed(seed, _SIGNS))
@@ -86,10 +86,11 @@ def signed(sums: Array, count: int, seed: int) -> Array:
 def of_sum(
     counts: Array, came: Array, expected: Array, alternative: Alternative, clusters: Places | None
 ) -> float:
-    """Return the normal p-value of Σ counts · (events − expected), of the variance that is predicted.
+    """Return the normal p-value of Σ counts · (events − expected), with the predicted variance.
 
-    Where hardly any event came, all residuals have one sign, and random signs of them say too much: of
-    clusters, where few events of whole clusters are expected. Their rows may then share everything.
+    If hardly any event occurred, all residuals have one sign, and their random signs overstate the
+    evidence. So it is for clusters if few events of whole clusters are expected. Rows of a cluster may
+    then share everything.
     """
     variance, events = if_shared(counts, expected, clusters)
     if events >= FEWEST_CLUSTERS:
@@ -101,8 +102,8 @@ def of_sum(
 def if_shared(counts: Array, expected: Array, clusters: Places | None) -> tuple[float, float]:
     """Return the variance of Σ counts · (events − expected) if rows of a cluster share everything.
 
-    And how many events of whole clusters are then expected, in effect: v³ / c², with the variance v and
-    the third moment c.
+    Also return the effective number of events of whole clusters expected then: v³ / c², with the
+    variance v and the third moment c.
     """
     sizes = np.abs(counts)
     whole = sizes if clusters is None else np.bincount(clusters, sizes)[clusters]
@@ -111,13 +112,13 @@ def if_shared(counts: Array, expected: Array, clusters: Places | None) -> tuple[
 
 
 def of_count(events: float, expected: float, alternative: Alternative = "two-sided") -> float:
-    """Return the p-value of a Poisson number of events."""
+    """Return the p-value of a number of events that has a Poisson law."""
     many = float(gammainc(events, expected)) if events else 1.0
     return combine_sides(many, float(gammaincc(events + 1.0, expected)), alternative)
 
 
 def beside_events(question: Question, answer: Answer) -> Answer:
-    """Add events less expected ones to the answer of completed times: each has half of the level."""
+    """Add events less expected ones to the answer from imputed times; each gets half of the level."""
     rows, seen = question.rows, replace(question, labels=question.rows.law.seen)
     parts = [replace(each, adjusted=min(1.0, 2.0 * each.adjusted)) for each in answer.parts]
     causes = rows.law.causes or (None,)  # type: ignore[attr-defined]
@@ -135,7 +136,7 @@ def beside_events(question: Question, answer: Answer) -> Answer:
 
 # ------------------------------------------------------------------ errors of point forecasts
 
-FEWEST_ROWS = 50.0  #: Rows in effect, by the size of errors, from which on random signs are right.
+FEWEST_ROWS = 50.0  #: Effective rows, by the size of errors, above which random signs are right.
 
 
 @options()
@@ -164,7 +165,7 @@ class PointErrors(Null):
 
     @classmethod
     def fits(cls, form: Any) -> bool:
-        """Fit statistics of points."""
+        """Accept statistics of point forecasts."""
         return isinstance(getattr(form, "law", None), Point)
 
     def answer(self, question: Question) -> Answer:
@@ -185,7 +186,7 @@ class PointErrors(Null):
         exact: Guarantee | None = "exact" if even else None
         notes: tuple[str, ...] = ()
         carried = carrying(form, question.labels, codes)
-        if isinstance(form, ScanForm):  # of which every slice is to be carried
+        if isinstance(form, ScanForm):  # every slice needs to be carried
             carried *= form.cells.sums(np.ones((1, rows.n_samples))).min() / rows.n_samples
         if not exact and carried < FEWEST_ROWS:
             few = f"Errors are carried by {carried:.0f} rows in effect, too few for random signs"
@@ -200,14 +201,14 @@ class PointErrors(Null):
 
 
 def carrying(form: Any, outcomes: Array, codes: Places) -> float:
-    """Return how many rows, or clusters, carry the value of a form: (Σ S²)² / Σ S⁴."""
+    """Return the effective number of rows, or clusters, behind a value: (Σ S²)² / Σ S⁴."""
     errors = form.weights * form.law.errors(outcomes)
     errors = errors * form.direction if isinstance(form, ErrorForm) else errors
     return effective_number(np.bincount(codes, errors).astype(float) ** 2)
 
 
 def exact_pvalues(form: Any, outcomes: Array, clusters: Clusters) -> dict[str, float]:
-    """Return the p-values of bets, by the alternative, that the ends of outcomes allow for."""
+    """Return the p-values of bets, by alternative, that the ends of outcomes allow."""
     law, found = form.law, dict[str, float]()
     if law.bounded and isinstance(form, ScanForm) and clusters.count == law.n_samples:
         found["greater"] = evidence_of(form, outcomes, clusters)
