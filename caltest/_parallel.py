@@ -1,8 +1,9 @@
-"""The machine: workers, how long they take, and a refusal before work that does not fit into memory.
+"""The machine: workers, warnings of long work, and a refusal of work that does not fit into memory.
 
-The one place with joblib: parallel maps give the same numbers for every backend and n_jobs. Workers are
-threads, processes, or the machines of a Dask cluster, as ``joblib.parallel_config`` says; joblib sends
-a function with its data, and a task is a few numbers. Results are summed in one fixed order, `added`.
+The only module that uses joblib: parallel maps give the same numbers for every backend and n_jobs.
+Workers are threads, processes, or the machines of a Dask cluster, as set by ``joblib.parallel_config``;
+joblib sends a function with its data, and a task is a few numbers. Results are summed in one fixed
+order, `added`.
 """
 
 from __future__ import annotations
@@ -32,26 +33,26 @@ Function: TypeAlias = Callable[..., Any]
 Task: TypeAlias = tuple[Any, ...]
 T = TypeVar("T")
 
-_MOST = 32  # workers on a machine with fewer cores: each costs memory and gains nothing
-BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks have sizes to choose from
+_MOST = 32  # workers on a machine with fewer cores: more cost memory and gain nothing
+BRANCHES = 8  # of a node of the tree of sums: few, so that runs of blocks can have several sizes
 LONG = 60.0
-"""Seconds of work from which on a warning says so, once a twelfth of them has shown the pace."""
+"""Seconds of expected work that trigger a warning, once a twelfth of them has shown the pace."""
 
 
 @dataclass
 class _Course:
-    """How far some work has come, of which every map does a part."""
+    """The progress of some work, which may consist of several maps."""
 
     begun: float
-    first: tuple[float, float] = 0.0, 0.0  # when the first task was done, and its share of the work
-    last: float = math.inf  # share of what is done
+    first: tuple[float, float] = 0.0, 0.0  # time of the first task's end, and its share of the work
+    last: float = math.inf  # share of the work that is done
     told: bool = False
 
     def expected(self, share: float) -> float:
-        """Return how long all takes at the pace so far; 0 where too little is done to tell.
+        """Return the expected time of all work at the pace so far; 0 if too little is done.
 
-        The first task gives no pace: loops may be compiled in it, and files opened. Nor does what was
-        done before, where work of another kind begins.
+        The first task is left out: loops may be compiled in it, and files opened. Earlier work is left
+        out too, if work of another kind begins.
         """
         now = monotonic()
         self.first, self.last = (now, share) if share < self.last else self.first, share
@@ -88,18 +89,18 @@ class Workers:
     course: Any = field(default=None, compare=False)
 
     def doing(self, what: str, faster: Phrase) -> Workers:
-        """Return the same workers, who say so where the work takes long."""
+        """Return the same workers, which warn if the work takes long."""
         return replace(self, what=what, faster=faster, course=_Course(monotonic()))
 
     def parts(self, sizes: Iterable[float]) -> Iterator[Workers]:
-        """Yield the same workers for parts of their work, whose times are as these sizes."""
+        """Yield the same workers for parts of their work, whose times are proportional to ``sizes``."""
         (start, stop), ends = self.part, [0.0, *accumulate(sizes)]
         for pair in pairwise(start + (stop - start) * end / (ends[-1] or 1.0) for end in ends):
             yield replace(self, part=pair)
 
     @property
     def hands(self) -> int:
-        """How many work at a time."""
+        """Number of workers at a time."""
         if (asked := joblib.effective_n_jobs(self.n_jobs)) == 1:
             return 1
         most = asked if asked <= _MOST else max(_MOST, joblib.effective_n_jobs(-1))
@@ -131,7 +132,7 @@ class Workers:
             yield from self._with_bar(results, shares, description) if self.progress else results
 
     def _watched(self, results: Iterable[T], shares: Sequence[float], hands: int) -> Iterator[T]:
-        """Yield the results, and warn if at their pace all will take more than a minute."""
+        """Yield the results, and warn if the whole work will take more than a minute at their pace."""
         for result, share in zip(results, shares, strict=True):
             if (seconds := self.course.expected(share)) > LONG and not self.course.told:
                 time = f"{duration(seconds)} on {counted(hands, 'worker')}"
@@ -142,7 +143,7 @@ class Workers:
             yield result
 
     def _with_bar(self, results: Iterable[T], shares: Sequence[float], description: str) -> Iterator[T]:
-        """Yield the results, and show what is done, how far all of it has come, and the time left."""
+        """Yield the results, with a progress bar of the whole work and the time left."""
         if shares == [1.0] or not sys.stderr.isatty():
             yield from results
             return
@@ -161,16 +162,16 @@ ALONE = Workers(n_jobs=1)
 
 
 def added(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
-    """Add terms in the order of a tree that their number alone decides.
+    """Add terms in the order of a tree that depends on their number only.
 
-    Eight terms one after the other, eight such sums one after the other, and so on. Sums of the
-    consecutive terms below a node of the tree may therefore be made anywhere, and added here: no bit
-    changes. As many sums are held at a time as the tree has levels.
+    Eight terms are added one after another, then eight such sums one after another, and so on. Sums of
+    the consecutive terms below a node may therefore be computed anywhere and added here: no bit
+    changes. Only one sum per level of the tree is held at a time.
 
     >>> added("abcdefghijklmnopqrs", lambda one, other: f"({one}{other})")
     '(((((((((ab)c)d)e)f)g)h)(((((((ij)k)l)m)n)o)p))((qr)s))'
     """
-    levels: list[T | None] = []  # of each the sum of a node that is not yet full
+    levels: list[T | None] = []  # for each level, the sum of a node that is not yet full
     for number, term in enumerate(terms, start=1):
         level = rest = 0
         while rest == 0:  # a node is full
@@ -190,7 +191,7 @@ def added(terms: Iterable[T], add: Callable[[T, T], T]) -> T:
 
 
 def available() -> float:
-    """Return the bytes of memory that this process can have: the machine's, within its own limit."""
+    """Return the bytes of memory available to this process: the machine's, within its own limit."""
     machine = math.inf
     with suppress(AttributeError, ValueError, OSError):  # Windows has no sysconf
         machine = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
@@ -205,7 +206,7 @@ def available() -> float:
 
 
 def check_fits(needed: float, what: str, advice: str) -> None:
-    """Raise if some work needs more bytes than there are.
+    """Raise if some work needs more bytes than are available.
 
     Examples
     --------
@@ -221,8 +222,8 @@ def check_fits(needed: float, what: str, advice: str) -> None:
         )
 
 
-# glibc gives freed blocks of a tile's size back to the system, and every new tile faults its pages in
-# again, which takes a sixth of the time of sums over pairs: let it keep up to 64 MiB.
+# glibc returns freed blocks of a tile's size to the system, so every new tile page-faults again, which
+# takes a sixth of the time of sums over pairs: let glibc keep up to 64 MiB.
 with suppress(AttributeError, OSError, TypeError):  # other systems have no such function
     _mallopt, _TRIM_THRESHOLD, _MMAP_THRESHOLD = ctypes.CDLL(None).mallopt, -1, -3  # as in malloc.h
     _mallopt(_TRIM_THRESHOLD, 2**26)
@@ -239,7 +240,7 @@ def _in_parallel(function: Function, tasks: Sequence[Task], hands: int) -> Itera
         for result in results:  # noqa: UP028 -- `yield from` would close them loudly
             yield result
     finally:
-        if lazy:  # a caller who takes only some of them gets no warning from joblib
+        if lazy:  # if a caller takes only some results, joblib should not warn
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
@@ -256,15 +257,15 @@ def _blas() -> ThreadpoolController:
 
 
 def single_threaded_blas() -> AbstractContextManager[Any]:
-    """One BLAS thread a worker: no oversubscription, and sums in an order that never varies."""
+    """Use one BLAS thread per worker: no oversubscription, and sums always in the same order."""
     if {library.get_num_threads() for library in _blas().lib_controllers} <= {1}:
-        return nullcontext()  # inside of another, most often; the rest takes as long as a statistic
+        return nullcontext()  # usually nested; a new limit would take as long as a statistic
     guard: AbstractContextManager[Any] = _blas().limit(limits=1)
     return guard
 
 
 def _calls_inside() -> int:
-    """Return how many frames lie between a caller and the line outside of the package."""
+    """Return the number of frames between a caller and the line outside of the package."""
     frame, depth = sys._getframe(1), 1
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] == "caltest":
         frame, depth = frame.f_back, depth + 1

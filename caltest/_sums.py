@@ -1,4 +1,4 @@
-"""Sums that NumPy has not: over tiles of a matrix, over few columns; laws of sums of whole numbers."""
+"""Sums missing from NumPy: over tiles of a matrix, over few columns; laws of sums of whole numbers."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from caltest._parallel import ALONE, Function, Workers
 
 Array: TypeAlias = NDArray[np.float64]
-#: Whole numbers that say where: rows, columns, cells, codes of clusters.
+#: Indices: of rows, columns, cells, or codes of clusters.
 Places: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
 Tile: TypeAlias = Callable[[slice, slice], Array]
 
 # ------------------------------------------------------------------ tiles
 #
-# The one pairwise engine: sums over an n×n symmetric matrix, a tile at a time, never n² memory.
+# The only pairwise engine: sums over an n×n symmetric matrix, tile by tile, without n² memory.
 #
 # A *tile function* ``tile(rows, columns)`` returns the block of a symmetric n×n matrix at two slices.
 # Only tiles on and above the diagonal are computed. Tiles are grouped in strips (all tiles of one block
@@ -29,7 +29,7 @@ Tile: TypeAlias = Callable[[slice, slice], Array]
 
 
 TILE = 256  # rows of a tile: the two or three buffers in use stay in the second-level cache
-WIDE_TILE = 512  # where a tile is multiplied with many columns, which is most of the work
+WIDE_TILE = 512  # for multiplying a tile with many columns, which is most of the work
 
 
 def blocks(n: int, size: int) -> list[slice]:
@@ -47,8 +47,8 @@ def sum_over_strips(
 ) -> Array:
     """Sum ``function(rows, columns)`` over strips: a block of rows, and the blocks from it onwards.
 
-    For functions that prepare something for all tiles of a strip. What lies beside the diagonal the
-    function itself counts twice.
+    For functions that prepare something for all tiles of a strip. The function itself doubles tiles off
+    the diagonal.
     """
     return np.asarray(sum(_over_strips(function, n, workers, size, description)), dtype=np.float64)
 
@@ -63,8 +63,8 @@ def sum_over_tiles(
 ) -> Array:
     """Sum ``function(rows, columns)``, numbers or arrays of a fixed shape, over all tiles.
 
-    Its terms must be symmetric in the pair: tiles below the diagonal are not computed, those above
-    count twice.
+    Its terms must be symmetric in the pair: tiles below the diagonal are not computed, those above are
+    doubled.
     """
     strip = partial(_sum_strip, function)
     return sum_over_strips(strip, n, workers, size=size, description=description)
@@ -156,7 +156,7 @@ def _quadratic_tile(tile: Tile, vectors: Array, rows: slice, columns: slice) -> 
 
 
 _FEW = 16  # columns
-_FEW_SUMMANDS = 7  # of more, NumPy adds in another order
+_FEW_SUMMANDS = 7  # with more, NumPy adds in another order
 
 
 def over_columns(combine: np.ufunc, table: NDArray[Any]) -> NDArray[Any]:
@@ -178,12 +178,12 @@ def over_columns(combine: np.ufunc, table: NDArray[Any]) -> NDArray[Any]:
 # ------------------------------------------------------------------ sums of whole numbers
 
 
-_STEEPEST = 1024.0  # tilt: beyond, the most that is possible is all that counts
-_NEAR = 1e-6  # of a tilt: any will do, those near the best are the most accurate
+_STEEPEST = 1024.0  # largest tilt; beyond, only the largest possible value matters
+_NEAR = 1e-6  # tolerance of a tilt: any tilt is valid, those near the best are most accurate
 
 
 def law_of_sum(masses: Array) -> Array:
-    """Return P(S = s) of the sum of N independent numbers: the product of their polynomials, by halves.
+    """Return P(S = s) for a sum of N independent numbers, from the product of their polynomials.
 
     Errors are absolute, some 1e-15.
 
@@ -222,9 +222,9 @@ def tail_of_sum(masses: Array, least: int) -> float:
 
         P(S ≥ x) = exp(K(t) − t x) Σ_{s ≥ x} exp(−t (s − x)) P_t(S = s),
 
-    which is an identity, not an approximation. With the mean of P_t near x the sum begins where P_t is
-    largest: the absolute error of `law_of_sum` becomes a relative one of some 1e-15 standard deviations
-    of S (below 1e-10 with a million numbers).
+    which is an identity, not an approximation. If the mean of P_t is near x, the sum begins where P_t
+    is largest: the absolute error of `law_of_sum` becomes a relative one of some 1e-15 standard
+    deviations of S (below 1e-10 with a million numbers).
 
     Parameters
     ----------
@@ -264,7 +264,7 @@ def _tilted(logs: Array, steps: Places, tilt: float) -> tuple[Array, float]:
 
 
 def _tilt(logs: Array, steps: Places, mean: float) -> float:
-    """Return about the t for which the tilted mean of the sum is ``mean``; 0 if that is below 0."""
+    """Return approximately the t that tilts the sum to the mean ``mean``; 0 instead of negative t."""
 
     def missing(tilt: float) -> float:
         return mean - float((_tilted(logs, steps, tilt)[0] @ steps).sum())

@@ -1,8 +1,8 @@
-"""Alignment: rows and columns that have names belong together by these, or are refused.
+"""Alignment: rows and columns with names are matched by name, or refused.
 
-Rows have names in the index of pandas and in the coordinates of xarray. All arguments must name them
-alike, in one order; the default index says that rows correspond by position. Columns that have the same
-names in another order, or in another form ("cat", "P(cat)", "prob_cat"), are matched.
+Rows have names in a pandas index and in xarray coordinates. All arguments must name them alike, in one
+order; the default index means that rows correspond by position. Columns with the same names in another
+order, or in another form ("cat", "P(cat)", "prob_cat"), are matched.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from caltest.spelling import number_of, spelled
 
 # ------------------------------------------------------------------ rows
 
-_DEFAULT = re.compile(r"dim_\d+")  # of xarray, where nobody named a dimension
-#: How dimensions of members are called in arrays of xarray, ArviZ's among them.
+_DEFAULT = re.compile(r"dim_\d+")  # xarray's name for an unnamed dimension
+#: Names of member dimensions in xarray arrays, including ArviZ's.
 MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
-#: How those of rows are, the first of these that there is, and those of columns.
+#: Names of row dimensions, of which the first that exists is used, and of columns.
 _OBSERVED = ("obs", "obs_id", "observation")
 _ROWS = ("row", "rows", "case", "simulation", *_OBSERVED, "time", "sample", "samples")
 _COLUMNS = ("class", "classes", "category", "label", "quantile", "level", "entry", "variable")
@@ -43,24 +43,24 @@ _WRONG = {
 class RowNames(NamedTuple):
     """The names that an argument has for its rows."""
 
-    what: str  #: What it is called in messages.
-    index: Any  #: An index of pandas; None of xarray without coordinates.
-    dimension: str | None = None  #: That of the rows, of xarray, "" if it has no name; None of others.
+    what: str  #: Name of the argument in messages.
+    index: Any  #: A pandas index; None for xarray without coordinates.
+    dimension: str | None = None  #: xarray's row dimension, "" if unnamed; None for other data.
 
 
 def row_names(data: Any, what: str) -> Iterator[RowNames]:
     """Yield the names that an argument, or each of several columns in it, has for its rows.
 
-    What was read before, such as a law, has those of what it was read from as ``given``.
+    An object built from other input, such as a law, has the names of that input, its ``given``.
     """
-    if data is None or isinstance(data, np.ndarray | str):  # as most are; to ask takes its time
+    if data is None or isinstance(data, np.ndarray | str):  # most are, and checks take time
         return
     if isinstance(data, list) and (len(data) > 3 or not any(has(x, "index", "ndim") for x in data)):
         return
-    data = data.to_native() if has(data, "to_native") else data  # of narwhals
+    data = data.to_native() if has(data, "to_native") else data  # narwhals objects
     if isinstance(data, RowNames):
         yield data
-    elif isinstance(data, Mapping | tuple | list):  # of a list times and events, say
+    elif isinstance(data, Mapping | tuple | list):  # such as a list of times and events
         for name, column in data.items() if isinstance(data, Mapping) else enumerate(data[:3]):
             yield from row_names(column, f"{what}[{quoted(name)}]")
     elif is_xarray(data):
@@ -77,7 +77,7 @@ def row_names(data: Any, what: str) -> Iterator[RowNames]:
 
 
 def check_rows(parts: Mapping[str, Any]) -> None:
-    """Raise if arguments, by their names, have the same number of rows and other names for these."""
+    """Raise if arguments, passed by name, have equally many rows but different names for them."""
     known: list[RowNames] = []
     for what, data in parts.items():
         for found in row_names(data, what):
@@ -88,7 +88,7 @@ def check_rows(parts: Mapping[str, Any]) -> None:
 
 
 def _check_pair(one: RowNames, other: RowNames) -> None:
-    """Raise if one index is no other, unless one is the default and the other no order of its rows."""
+    """Raise if two indexes differ, unless one is the default and the other no reordering of it."""
     facts: dict[str, Any] = {"first": one.what, "second": other.what}
     if one.dimension and other.dimension and one.dimension != other.dimension:
         facts |= {"one": quoted(one.dimension), "other": quoted(other.dimension)}
@@ -97,9 +97,9 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
     if first is None or second is None or len(first) != len(second) or first.equals(second):
         return
     count, values = list(range(len(first))), (first.tolist(), second.tolist())
-    if values[0] == values[1]:  # of other types
+    if values[0] == values[1]:  # equal up to their types
         return
-    same = attempt(lambda: set(values[0]) == set(values[1]))  # None of what cannot be looked up
+    same = attempt(lambda: set(values[0]) == set(values[1]))  # None if values are not hashable
     if not same and count in values:
         rest = values[1] if values[0] == count else values[0]
         places = np.array([number_of(as_spelled(value)) for value in rest])
@@ -119,15 +119,15 @@ def _check_pair(one: RowNames, other: RowNames) -> None:
 
 
 def is_xarray(data: Any) -> bool:
-    """Whether data are an array whose dimensions have names and may have coordinates, as xarray's."""
+    """Return whether data are an array with named dimensions and perhaps coordinates, like xarray's."""
     named = not isinstance(data, np.ndarray) and has(data, "dims", "coords", "values")
     return named and not callable(data.values)
 
 
 def rows_first(data: Any, what: str, *beside: Any) -> Any:
-    """Return an array whose dimensions have names with that of the rows first, then those of members.
+    """Return an array with named dimensions with its rows first, then its members.
 
-    Rows are along the dimension of what is given ``beside``, if it has one, or that which is called so.
+    Rows are along the dimension that ``beside`` has, if any, or along one with a name for rows.
 
     Raises
     ------
@@ -152,7 +152,7 @@ def rows_first(data: Any, what: str, *beside: Any) -> Any:
 
 
 def in_dimensions(given: Any, outcomes: Any) -> Any:
-    """Return outcomes with their dimensions in the order of the predictions', if both have names."""
+    """Return outcomes with dimensions in the order of the predictions', if both have named ones."""
     given = next(iter(given.values()), None) if isinstance(given, dict) else given
     if not is_xarray(given):
         return outcomes
@@ -174,19 +174,19 @@ def in_dimensions(given: Any, outcomes: Any) -> Any:
 
 
 def column_names(data: Any) -> tuple[str, ...]:
-    """Return the names of the columns of a frame, or the coordinates of xarray's, if there are any."""
-    if type(data) is np.ndarray:  # as most are
+    """Return the names of a frame's columns, or of xarray's coordinates, if there are any."""
+    if type(data) is np.ndarray:  # most are
         return ()
     if is_xarray(data) and len(data.dims) > 1:
         last = data.dims[-1]
         return tuple(map(str, data.coords[last].values)) if last in data.coords else ()
-    # Those of tables of Arrow, and of others.
+    # Arrow tables, and others.
     own = next((getattr(data, name) for name in ("column_names", "columns") if has(data, name)), ())
     return attempt(lambda: tuple(map(str, getattr(own, "values", own)))) or ()
 
 
 def bare(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """Drop what all names begin and end with, up to a delimiter; return the rest, and what went.
+    """Drop the start and end that all names share, up to a delimiter; return the rest, and what went.
 
     >>> bare(["P(cat)", "P(dog)"]), bare(["cat_prob", "dog_prob"])
     ((('cat', 'dog'), 'P(…)'), (('cat', 'dog'), '…_prob'))
@@ -206,9 +206,9 @@ def _shared(names: Sequence[str]) -> str:
 
 
 def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[str, ...]]]:
-    """Yield forms that names may have elsewhere: as they are, spelled, bare, and in small letters.
+    """Yield forms that names may take elsewhere: unchanged, spelled, bare, and in lower case.
 
-    With each comes the function that makes it of a name. A form in which two are one is left out.
+    Each comes with the function that makes it from a name. A form that merges two names is left out.
     """
     yield str, tuple(names)
     for some in (names, bare(names)[0]):
@@ -219,12 +219,12 @@ def forms(names: Sequence[str]) -> Iterator[tuple[Callable[[str], str], tuple[st
 
 
 def as_spelled(name: Any) -> str:
-    """Return how a name is spelled, nothing if it is missing or cannot be written."""
+    """Return the normalised spelling of a name; "" if it is missing or cannot be written."""
     return attempt(lambda: spelled(name)) or ""
 
 
 def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
-    """Return the place of every name among columns of the same names, in any form; None of others.
+    """Return the place of every name among columns with the same names, in any form; else None.
 
     >>> matched(["cat", "dog"], ["P(Dog)", "P(Cat)"])
     [1, 0]
@@ -237,7 +237,7 @@ def matched(names: Sequence[str], columns: Sequence[str]) -> list[int] | None:
 
 
 def stated_numbers(names: Sequence[str], *, counted: bool = True) -> list[float]:
-    """Return the numbers at the ends of names, if all have one behind the same letters; else none.
+    """Return the numbers at the ends of names, if all have one after the same letters; else none.
 
     >>> stated_numbers(["p5", "p50"]), stated_numbers(["surv_365.0", "surv_730.0", "surv_b"])
     ([5.0, 50.0], [])
@@ -250,7 +250,7 @@ def stated_numbers(names: Sequence[str], *, counted: bool = True) -> list[float]
 
 
 def are_counted(names: Sequence[str]) -> bool:
-    """Whether names say nothing but their place, counted from 0 or 1: "0", "1", or "p1", "p2"."""
+    """Return whether names are only numbers from 0 or 1: "0", "1", or "p1", "p2"."""
     return stated_numbers(names) in ([*range(len(names))], [*range(1, len(names) + 1)])
 
 

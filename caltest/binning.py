@@ -1,12 +1,13 @@
-"""Bins of predictions: what is predicted and observed in each, and the bands around it.
+"""Bins of predictions: the predicted and the observed rate of each, and bands for the observed one.
 
-One convention everywhere: bins on an axis are right-closed, (a, b], and the first one holds its left
+One convention everywhere: bins on an axis are right-closed, (a, b], and the first one includes its left
 end too. A prediction on an edge is in the bin below it, 0 in the first and 1 in the last; equal
 predictions share a bin. Nothing is dropped, and no bin of a partition is empty.
 
-Bands are for the share of events in every bin. With the predictions held fixed and labels drawn from
-them, the count of a bin is Poisson binomial under H0. A *pointwise* band leaves out any one point with
-probability at most α, a *simultaneous* one leaves out any point at all with probability at most α.
+Bands are for the rate of events in every bin. With the predictions held fixed and labels drawn from
+them, the number of events in a bin is Poisson binomial under H0. A *pointwise* band misses any one
+point with probability at most α, a *simultaneous* one misses any point at all with probability at most
+α.
 """
 
 from __future__ import annotations
@@ -40,11 +41,11 @@ Cells: TypeAlias = Places
 __all__ = ["Binning", "ConsistencyBand", "EqualMass", "EqualWidth", "FromEdges", "MedianVariance"]
 __all__ += ["ScoreBinning", "Uniform", "bin_table", "share_bands"]
 
-_COUNT_UP_TO = 32  # edges; with more, or few values, binary searches are faster than comparing all
-_ROUNDING = 1e-12  # of shares of the rows' weight
-_DIGITS = 26  # binary, of scores: of so many sums of 2²⁷ rows are exact
-_TIED = 1e-9  # tails that differ by less, relatively, are equal but for rounding
-_HALVINGS = 60  # of the interval that holds the level of the simultaneous band
+_COUNT_UP_TO = 32  # edges; with more, or few values, binary search is faster than comparing all
+_ROUNDING = 1e-12  # tolerance for shares of the rows' weight
+_DIGITS = 26  # leading binary digits of scores, whose sums over up to 2²⁷ rows are exact
+_TIED = 1e-9  # tails that differ by less, relatively, are equal up to rounding
+_HALVINGS = 60  # bisections of the interval that holds the level of the simultaneous band
 
 # ---------------------------------------------------------------------- partitions
 
@@ -65,9 +66,9 @@ class ScoreBinning(Binning):
 
     @abstractmethod
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
-        """Return where the bins begin and end, (K + 1,): the ends lie around all ``scores``.
+        """Return the edges of the bins, (K + 1,); the outer ones enclose all ``scores``.
 
-        Rows may count differently, as ``weights`` (n,) say; None: all alike.
+        ``weights`` (n,) are those of the rows; None if all are equal.
         """
 
     def cells(self, rows: Rows) -> Cells:
@@ -130,7 +131,7 @@ class EqualWidth(ScoreBinning):
     n_bins: int = 15
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
-        """Return k/K, k = 0..K, whatever the scores."""
+        """Return k/K, k = 0..K, for any scores."""
         return _even_edges(self.n_bins)
 
 
@@ -155,13 +156,13 @@ class EqualMass(ScoreBinning):
     n_bins: int = 15
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
-        """Return the largest score of every bin but the last, between 0 and 1."""
+        """Return 0, the largest score of every bin but the last, and 1."""
         if weights is None or (weights == weights[0]).all():
             values, counts = np.unique(scores, return_counts=True)
         else:
             values, group = np.unique(scores, return_inverse=True)
             counts = np.bincount(group.reshape(-1), weights=weights)
-        ends, n_bins = np.cumsum(counts), min(self.n_bins, len(scores))  # more cannot be told apart
+        ends, n_bins = np.cumsum(counts), min(self.n_bins, len(scores))  # more bins cannot differ
         bounds = (np.arange(1, n_bins) - _ROUNDING) * ends[-1] / n_bins
         first = np.unique(np.searchsorted(ends - 0.5 * counts, bounds))
         first = first[(first > 0) & (first < len(values))]
@@ -192,7 +193,7 @@ class FromEdges(ScoreBinning):
         object.__setattr__(self, "edges", tuple(float(v) for v in values))
 
     def edges_of(self, scores: Array, weights: Array | None = None) -> Array:
-        """Return the edges given, which must cover the scores."""
+        """Return the edges passed, which must cover the scores."""
         low, high = self.edges[0], self.edges[-1]
         for row in np.flatnonzero((scores < low) | (scores > high))[:1]:
             found = f"the score {scores[row]:g} of row {row} (counting from 0) lies outside the edges"
@@ -229,7 +230,7 @@ class MedianVariance(Binning):
     min_size: int = 5
 
     def cells(self, rows: Rows) -> Cells:
-        """Return the bin of every row; medians and variances are of rows as they count."""
+        """Return the bin of every row; medians and variances are weighted."""
         probs = rows.probs
         weights = rows.weights
         cells = np.zeros(len(probs), dtype=np.intp)
@@ -240,7 +241,7 @@ class MedianVariance(Binning):
                 inside, own = probs[some], weights[some]
                 shares = own / own.sum()
                 variances = shares @ (inside - shares @ inside) ** 2
-                # Variances that differ by rounding are equal: the order of the rows must not choose.
+                # Variances that differ by rounding are equal: the order of the rows must not decide.
                 widest = int(np.argmax(variances >= (1.0 - 1e-9) * variances.max()))
                 below = inside[:, widest] < _median(inside[:, widest], own)
                 if min(np.count_nonzero(below), np.count_nonzero(~below)) >= self.min_size:
@@ -252,7 +253,7 @@ class MedianVariance(Binning):
 
 
 def _median(values: Array, weights: Array) -> float:
-    """Return the median of numbers (n,), of which half of the weight is smaller at most."""
+    """Return the weighted median of numbers (n,)."""
     order = np.argsort(values)
     ends = np.cumsum(weights[order]) / weights.sum()
     place = int(np.searchsorted(ends, 0.5 - _ROUNDING))
@@ -261,12 +262,12 @@ def _median(values: Array, weights: Array) -> float:
 
 
 def _even_edges(n_bins: int) -> Array:
-    """Return k/K, k = 0..K, each of them rounded once: 3/10 is the float 0.3."""
+    """Return k/K, k = 0..K, each rounded once: 3/10 is the float 0.3."""
     return np.arange(n_bins + 1) / n_bins
 
 
 def intervals(values: Array, edges: Array) -> Cells:
-    """Return the interval of each value, 0..K−1: how many inner edges lie below it."""
+    """Return the interval of each value, 0..K−1: the number of inner edges below it."""
     inner = edges[1:-1]
     if len(inner) > _COUNT_UP_TO or values.size <= _COUNT_UP_TO:
         return np.searchsorted(inner, values, side="left")
@@ -280,15 +281,15 @@ def intervals(values: Array, edges: Array) -> Cells:
 
 
 def rising(events: Array, sizes: Array) -> Array:
-    """Return the rates that never fall and are nearest to those of events, (K,); sizes are above 0."""
+    """Return the non-decreasing rates closest to the observed ones, (K,); sizes are above 0."""
     return np.asarray(scipy.optimize.isotonic_regression(events / sizes, weights=sizes).x)
 
 
 @dataclass(frozen=True, eq=False)
 class DistinctScores:
-    """Rows pooled by their score: the distinct ones (K,), increasing, which is a row's, what it counts.
+    """Rows pooled by score: distinct scores (K,), increasing; the group and the weight of every row.
 
-    ``sizes`` is what the rows of every score count together, (K,).
+    ``sizes`` are the weights of the rows of every score, (K,).
     """
 
     scores: Array
@@ -304,7 +305,7 @@ class DistinctScores:
         return cls(distinct, group, weights, np.bincount(group, weights).astype(np.float64))
 
     def counted(self, which: NDArray[Any]) -> Array:
-        """Return what those rows count that ``which`` (n,) says, of every score, (K,)."""
+        """Return the weight of the rows that ``which`` (n,) marks, for every score, (K,)."""
         return np.bincount(self.group, self.weights * which, len(self.sizes)).astype(np.float64)
 
     def rising(self, labels: NDArray[Any]) -> Array:
@@ -317,14 +318,14 @@ class DistinctScores:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityCurve:
-    """What one probability predicts and what is observed, in all bins with rows, from left to right."""
+    """Predicted and observed rates of one probability, in all bins with rows, from left to right."""
 
-    # Edges: bins are (low, high], the first one with its low end. A binning without edges has the
-    # smallest and the largest score here.
+    # Edges: bins are (low, high], and the first one includes its low end. A binning without edges has
+    # the smallest and the largest score here.
     low: Array
     high: Array
-    # Smallest and largest score, rows, their weight, that of the rows in which the event was observed,
-    # and mean score of every bin.
+    # Smallest and largest score, number of rows, their weight, the weight of rows with the event, and
+    # mean score of every bin.
     smallest: Array
     largest: Array
     counts: Cells
@@ -335,23 +336,23 @@ class ReliabilityCurve:
 
     @property
     def observed(self) -> Array:
-        """Share of rows in which the event was observed, (K,), as rows count."""
+        """Weighted rate of the event in every bin, (K,)."""
         return self.events / self.mass
 
 
 def reliability_curve(rows: Rows, labels: NDArray[np.integer], binning: Binning) -> ReliabilityCurve:
-    """Return the reliability curve of P(class 1) and labels 0 and 1: tables and diagrams."""
+    """Return the reliability curve of P(class 1) and labels 0 and 1, for tables and diagrams."""
     scores, cells = np.ascontiguousarray(rows.probs[:, 1]), binning.cells(rows)
     counts, mass, added = np.bincount(cells), np.bincount(cells, rows.weights), rows.weighted(scores)
     events = np.bincount(cells, labels if rows.are_alike else labels * rows.weights)
     smallest, largest = np.ones(len(counts)), np.zeros(len(counts))
     np.minimum.at(smallest, cells, scores)
     np.maximum.at(largest, cells, scores)
-    # Leading digits add up without rounding: sums do not depend on the order of the rows.
+    # Leading digits are summed without rounding, so sums do not depend on the order of the rows.
     units = np.ldexp(1.0, np.frexp(np.maximum(largest, 1e-280))[1] - _DIGITS)[cells]
     leading = np.rint(added / units) * units
     sums = np.bincount(cells, leading) + np.bincount(cells, added - leading)
-    means = np.minimum(np.maximum(sums / mass, smallest), largest)  # of equal scores exactly that
+    means = np.minimum(np.maximum(sums / mass, smallest), largest)  # exact for equal scores
     by_score = np.lexsort((largest, smallest, means))
     low, high = smallest, largest = smallest[by_score], largest[by_score]
     if isinstance(binning, ScoreBinning):
@@ -465,12 +466,12 @@ class ConsistencyBand(NamedTuple):
     high: Array
 
     def leaves_out(self, values: Array) -> Mask:
-        """Say which values lie outside."""
+        """Return a mask of the values outside the band."""
         return np.asarray((values < self.low) | (values > self.high))
 
 
 def law_of_events(chances: Array) -> Array:
-    """Return the chances of 0, 1, … N events, and 0, (N + 2,)."""
+    """Return the probabilities of 0, 1, … N events, and 0, (N + 2,)."""
     from caltest.loops import rows as _loops
 
     law, other = np.empty((2, len(chances) + 2))
@@ -478,14 +479,14 @@ def law_of_events(chances: Array) -> Array:
     return law
 
 
-_FEW_EVENTS = 2**13  # whose law is found sooner one by one
+_FEW_EVENTS = 2**13  # below this, adding events one by one is faster
 
 
 class CountLaw:
-    """The number C of events among independent rows of given probabilities: P(C ≤ c) and P(C ≥ c)."""
+    """The number C of events among independent rows with known probabilities: P(C ≤ c) and P(C ≥ c)."""
 
     def __init__(self, probs: Array, compiled: bool = False) -> None:
-        # Errors are absolute, some 1e-15: far below any tail that a band asks for.
+        # Errors are absolute, some 1e-15: far below any tail that a band uses.
         if compiled and len(probs) <= _FEW_EVENTS:
             mass = law_of_events(probs)[:-1]
         else:
@@ -494,7 +495,7 @@ class CountLaw:
         self.above = np.cumsum(mass[::-1])[::-1]
 
     def limits(self, tail: float) -> tuple[int, int]:
-        """Return the narrowest limits beyond which, on each side, lies at most ``tail``."""
+        """Return the narrowest limits with probability at most ``tail`` beyond them, on each side."""
         high = len(self.above) - 1 - int(np.searchsorted(self.above[::-1], tail, side="right"))
         return int(np.searchsorted(self.below, tail, side="right")), high
 
@@ -509,9 +510,9 @@ def share_bands(
 ) -> tuple[ConsistencyBand, ConsistencyBand]:
     """Return the pointwise and simultaneous bands for the observed rate of every bin.
 
-    Bins share no row, so their counts are independent Poisson binomials, and the probability that
-    all stay within limits is a product: both bands are exact, without a draw. Each side of a bin's
-    pointwise band leaves out at most α/2; the simultaneous band cuts all tails at the one level, the
+    Bins share no row, so their counts are independent Poisson binomials, and the probability that all
+    stay within limits is a product: both bands are exact, without simulation. Each side of a bin's
+    pointwise band leaves out at most α/2; the simultaneous band cuts all tails at one level, the
     largest (up to α/2) for which the product is at least 1 − α. ``alpha`` is that of the pointwise
     band, ``joint`` that of the simultaneous one.
     """
@@ -526,7 +527,7 @@ def share_bands(
 
     if holds(joint / 2):
         return band(alpha / 2), band(joint / 2)
-    good, bad = joint / (2 * len(laws)), joint / 2  # the first is Bonferroni's
+    good, bad = joint / (2 * len(laws)), joint / 2  # the first is Bonferroni's level
     for _ in range(_HALVINGS):
         middle = (good + bad) / 2
         good, bad = (middle, bad) if holds(middle) else (good, middle)
@@ -534,15 +535,15 @@ def share_bands(
 
 
 def joint_bands(views: Sequence[tuple[Array, Places]], alpha: float) -> list[ConsistencyBand]:
-    """Return bands of the shares of events in the bins of several views, simultaneous over them all.
+    """Return bands for the rates of events in the bins of several views, simultaneous over all of them.
 
-    Every bin has two tails. What the limits of all tails leave out adds up to at most ``alpha``: the
-    probability that any share of a calibrated model leaves its band, however the views' rows overlap.
-    Counts are whole numbers, so that a tail leaves out less than its part of ``alpha``; what is left
-    over by some is used by others. All tails begin with the same part, and the limit whose tail would
-    be the smallest is the next to move in, if what is left allows; limits whose tails are equal, as
-    those of a symmetric law, move together or not at all. A view is the scores of its rows, (n,), and
-    their bins, 0..K−1, none empty.
+    Every bin has two tails. The probabilities beyond the limits of all tails sum to at most ``alpha``,
+    which bounds the probability that any rate of a calibrated model leaves its band, however the views'
+    rows overlap. Counts are integers, so a tail leaves out less than its part of ``alpha``; the
+    remainder is used by other tails. All tails start with the same part, and the limit whose tail would
+    be smallest moves in next, if the remainder allows; limits with equal tails, as for a symmetric law,
+    move together or not at all. A view is the scores of its rows, (n,), and their bins, 0..K−1, none
+    empty.
     """
     found = [_laws(scores, cells, compiled=True) for scores, cells in views]
     laws = [law for _, each in found for law in each]
@@ -560,7 +561,7 @@ def joint_bands(views: Sequence[tuple[Array, Places]], alpha: float) -> list[Con
             alike.append(heapq.heappop(waiting))
         cost = math.fsum(each - spent[number] for each, number in alike)
         if cost > left:
-            continue  # these tails stay as they are
+            continue  # these tails stay unchanged
         left -= cost
         for each, number in alike:
             spent[number] = each

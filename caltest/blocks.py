@@ -1,9 +1,9 @@
-"""The engine for very many rows: they are taken a block at a time, each with all draws of its labels.
+"""The engine for very many rows: it processes them block by block, each with all draws of its labels.
 
-All columns are sums then, of rows in memory (`Held`) or read where they are stored (`Read`). Blocks are
-those of the grid of seeds, a task is a run of them, which a worker reads for itself, and sums of blocks
-are added in the order of `added`: neither workers nor chunks change a number. Of rows in clusters the
-same blocks add up every cluster, and signs no longer need the rows.
+All columns are then sums, over rows in memory (`Held`) or read from storage (`Read`). Blocks are those
+of the grid of seeds, a task is a run of them, which a worker reads for itself, and sums of blocks are
+added in the order of `added`: neither workers nor chunks change a number. For rows in clusters, the
+same blocks add to the sums of every cluster, and signs no longer need the rows.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from caltest.lenses.classes import ALL
 from caltest.resampling import Column, Draws, columns_of
 from caltest.sampling import DRAWS, ROWS
 
-_MANY_ROWS = 2**16  # from here on rows are taken one after the other, not draws
-_MOST_SUMS = 2**24  # numbers held of the draws of one pass, 128 MiB; every worker holds as many
-_LARGE_PART = 2**17  # rows of a part from where on it is read by few runs
-_COPIES = 3.0  # of the sums, at least: all, those of a worker, and those on the way
+_MANY_ROWS = 2**16  # from this number on, rows are processed one after another instead of draws
+_MOST_SUMS = 2**24  # numbers held for the draws of one pass, 128 MiB; every worker holds as many
+_LARGE_PART = 2**17  # rows of a part above which it is read by few runs
+_COPIES = 3.0  # of the sums, at least: the total, a worker's, and those in transit
 _COPIES_OF_CLUSTERS = 4.0
-_DENSE = 0.25  # of the sums of clusters, from where on all of them are held
+_DENSE = 0.25  # share of the sums of clusters that are not 0, above which all are held densely
 
 
 class Block(NamedTuple):
-    """Some rows: their columns, which all are `Sums`, and how their outcomes are drawn."""
+    """Some rows: their columns, all of them `Sums`, and the function that draws their outcomes."""
 
     columns: Sequence[Column]
     rows: slice  # of what the columns hold
     observed: Outcomes
-    draw: Callable[[int, int], Outcomes]  # draws from a first to a last one
-    first: bool  # what the predictions alone add up is added once where the columns hold all rows
-    known: Rows | None  # where rows are read
+    draw: Callable[[int, int], Outcomes]  # takes a first and a last draw
+    first: bool  # sums of predictions alone are added once if the columns hold all rows
+    known: Rows | None  # set if rows are read
 
 
-#: The sums of a block, of every column.
+#: Returns the sums of a block, for every column.
 OfBlock: TypeAlias = Callable[[Block], tuple[Any, ...]]
 
 #: Reads blocks from a first to a last one.
@@ -68,7 +68,7 @@ class Held:
         return len(self.draws.observed)
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
-        """Cut them into blocks."""
+        """Cut the rows into blocks."""
         sampler = cast("LabelSampler", self.draws.sampler)
         for number in range(first, last):
             rows = slice(number * ROWS, (number + 1) * ROWS)
@@ -78,28 +78,28 @@ class Held:
 
 @dataclass(frozen=True, eq=False)
 class Read:
-    """Rows that are read a run of blocks at a time, by whoever takes the run."""
+    """Rows that are read one run of blocks at a time, by the worker that has the run."""
 
     samples: Samples
     n_samples: int  #: Number of rows n.
-    grain: int  #: Rows of the largest part: what precedes rows in their part is read too.
+    grain: int  #: Rows of the largest part: rows before the first one in their part are read too.
     seed: int
-    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all.
+    given: Callable[[Rows], Form]  #: Takes some rows, returns their form, in units of all rows.
 
     def blocks(self, first: int, last: int) -> Iterator[Block]:
-        """Read them."""
+        """Read the blocks."""
         for number, sample in enumerate(self.samples(first, last), start=first):
             draw = partial(sample.rows.sampler(self.seed, number).draw_rows, 0)
             columns = columns_of(self.given(sample.rows))
             yield Block(columns, ALL, sample.labels, draw, True, sample.rows)
 
 
-#: Rows that are taken a block at a time: this goes to all workers.
+#: Rows processed block by block, in a form that can be sent to all workers.
 Blocks: TypeAlias = Held | Read
 
 
 class Total(NamedTuple):
-    """What rows add up.
+    """The total of sums over rows.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Total(NamedTuple):
 
     @classmethod
     def of(cls, block: Block, number: int, sums: tuple[Any, ...]) -> Total:
-        """Return that of one block."""
+        """Return the total of one block."""
         forms = [column.form for column in block.columns]
         fixed = tuple(form.fixed if block.first else np.zeros_like(form.fixed) for form in forms)
         rounding = np.array([form.resolution if block.first else 0.0 for form in forms])
@@ -133,7 +133,7 @@ class Total(NamedTuple):
         return cls(sums, fixed, rounding, broken, block.known.notes)
 
     def plus(self, more: Total) -> Total:
-        """Add those of other rows; these may be changed."""
+        """Add the total of other rows; both may be changed."""
         return Total(
             tuple(_added(a, b) for a, b in zip(self.sums, more.sums, strict=True)),
             tuple(a + b for a, b in zip(self.fixed, more.fixed, strict=True)),
@@ -151,7 +151,7 @@ def _added(one: Any, other: Any) -> Any:
 
 
 def adds_up(columns: Sequence[Column]) -> bool:
-    """Say whether the columns are of all rows, and have sums over rows that merge by addition."""
+    """Return whether the columns are of all rows, and have sums over rows that can be added."""
     return all(
         isinstance(form, Sums) and form.by_blocks and (view is None or view.places is None)
         for view, form in columns
@@ -159,7 +159,7 @@ def adds_up(columns: Sequence[Column]) -> bool:
 
 
 def goes_by_rows(columns: Sequence[Column], draws: Draws) -> bool:
-    """Say whether rows in memory are to be taken one after the other, with all draws of a label."""
+    """Return whether rows in memory should be processed one by one, with all draws of a label."""
     if len(draws.observed) < _MANY_ROWS or not isinstance(draws.sampler, LabelSampler):
         return False
     return adds_up(columns) and _sums_of(columns) * DRAWS <= _MOST_SUMS
@@ -170,16 +170,16 @@ def _sums_of(columns: Sequence[Column]) -> int:
 
 
 def _summed_by(columns: Sequence[Column]) -> list[int]:
-    """Return the column whose sums a column has: its own, or those of an earlier one it shares."""
+    """Return the column whose sums each column uses: its own, or an earlier one that it shares."""
     scores = [column.form.shared_scores or object() for column in columns]
     return [next(i for i, each in enumerate(scores) if each is own) for own in scores]
 
 
 def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[Array, Total]:
-    """Return the table of rows that are taken a block at a time, (1 + B, H), and what else they add up.
+    """Return the table of rows processed block by block, (1 + B, H), and the total of their sums.
 
-    In one pass, where the sums of all draws fit. If they do not (a thousand classes times hundreds of
-    features), a pass takes as many draws as fit.
+    One pass is enough if the sums of all draws fit. If they do not (a thousand classes times hundreds
+    of features), a pass takes as many draws as fit.
     """
     columns, values = next(rows.blocks(0, 1)).columns, list[Array]()
     each = _sums_of(columns)
@@ -197,10 +197,10 @@ def table_of_blocks(rows: Blocks, n_resamples: int, workers: Workers) -> tuple[A
 def signed_columns_of_blocks(
     rows: Blocks, count: int, share_between: float, workers: Workers
 ) -> tuple[tuple[Column, ...], Total]:
-    """Return columns of signs of ``count`` clusters, which may be anywhere among the rows.
+    """Return columns of signs of ``count`` clusters, whose rows may be anywhere.
 
-    A block adds up what its rows have of every cluster, sparsely. In the end one sum of every cluster
-    and kind is held: G × K numbers, however many rows there are.
+    A block contributes its rows' sums of every cluster, sparsely. At the end one sum of every cluster
+    and kind is held: G × K numbers, for any number of rows.
 
     Raises
     ------
@@ -223,7 +223,7 @@ def signed_columns_of_blocks(
 
 
 def _total(rows: Blocks, of_block: OfBlock, workers: Workers, what: str) -> Total:
-    """Add up what blocks have, a run of them a task."""
+    """Add up the totals of blocks, with one run of them per task."""
     tasks = runs(rows.n_samples, rows.grain, workers)
     terms: Iterator[Total] = workers.map(partial(_of_run, rows, of_block), tasks, what)
     return added(terms, Total.plus)
@@ -241,7 +241,7 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
     found = []
     for own, (column, place) in enumerate(zip(block.columns, _summed_by(block.columns), strict=True)):
         outcomes = column.outcomes(labels, block.rows)
-        # Sums that an earlier column has too are added up there.
+        # Sums shared with an earlier column are computed there.
         found.append(column.form.scores.sums(outcomes, block.rows) if place == own else np.empty(0))
     return tuple(found)
 
@@ -262,11 +262,11 @@ def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
 
 
 def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
-    """Cut rows into tasks, the first block of each and the one after its last.
+    """Cut rows into tasks, each with its first block and the one after its last.
 
-    A run is all that is below a node of the tree of `added`, so that whichever runs are taken the sum
-    is the same: large where rows are stored in large parts, of which a run has to read what
-    precedes it, and small enough for every worker to have two.
+    A run is everything below a node of the tree of `added`, so the sum is the same for any choice of
+    runs: large if rows are stored in large parts, because a run has to read the rows before it in its
+    part, and small enough for every worker to have two.
     """
     count, size = -(-n_rows // ROWS), BRANCHES if grain <= _LARGE_PART else BRANCHES**2
     while size > 1 and count < 2 * size * workers.hands:
@@ -278,7 +278,7 @@ def runs(n_rows: int, grain: int, workers: Workers) -> list[tuple[int, int]]:
 
 
 def subsample_of(samples: Samples, n_samples: int, grain: int, workers: Workers) -> Rows:
-    """Read all rows once, and return those that `subsample` takes of them."""
+    """Read all rows once, and return the ones that `subsample` selects."""
     places = subsample(n_samples)
     order = np.argsort(places)
     at = partial(_rows_at, samples, places[order])

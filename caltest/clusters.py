@@ -1,4 +1,4 @@
-"""Clusters: which rows belong together, and what they add up."""
+"""Clusters: groups of rows that belong together, and sums over them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from caltest._parallel import check_fits
 from caltest._sums import WIDE_TILE, Array, Places, Tile, blocks
 from caltest.sampling import generator
 
-_HELD = 2**22  # numbers of predictions that are held at a time: 32 MiB
+_HELD = 2**22  # numbers of predictions held at a time: 32 MiB
 
 
 def folds_of(n_rows: int, clusters: Places | None, count: int, seed: int = 0) -> Places:
-    """Return the fold of every row, (n,), by chance: rows of one cluster are in one fold."""
+    """Return a random fold for every row, (n,); rows of one cluster are in one fold."""
     units = np.arange(n_rows) if clusters is None else np.unique(clusters, return_inverse=True)[1]
     return np.asarray((generator(seed).permutation(int(units.max()) + 1) % count)[units])
 
 
 @dataclass(frozen=True, eq=False)
 class Clusters:
-    """Which rows belong together."""
+    """The assignment of rows to clusters."""
 
     codes: Places  #: The cluster of every row, (n,), 0..G−1.
     count: int  #: Number of clusters G.
-    weights: Array = None  # type: ignore[assignment]  #: What rows count, (n,); ones by default.
+    weights: Array = None  # type: ignore[assignment]  #: Weights of rows, (n,); ones by default.
 
     def __post_init__(self) -> None:
         if self.weights is None:
@@ -37,8 +37,8 @@ class Clusters:
 
     @classmethod
     def of(cls, codes: Places, weights: Array) -> Clusters:
-        """Return the clusters of some rows, numbered anew."""
-        if (codes[1:] > codes[:-1]).all():  # every row is one
+        """Return the clusters of some rows, renumbered."""
+        if (codes[1:] > codes[:-1]).all():  # every row is its own cluster
             return cls(np.arange(len(codes)), len(codes), weights)
         here, own = np.unique(codes, return_inverse=True)
         return cls(own, len(here), weights)
@@ -49,7 +49,7 @@ class Clusters:
 
     @cached_property
     def share_between(self) -> float:
-        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        """Ratio of all pairs of different rows to pairs from different clusters, weighted."""
         sums, total = np.bincount(self.codes, self.weights), float(self.weights.sum())
         between = total**2 - float(sums @ sums)
         return (total**2 - float(self.weights @ self.weights)) / between if between > 0.0 else 0.0
@@ -64,15 +64,15 @@ class Clusters:
                 yield own[part], order[starts[own[part], None] + np.arange(size)]
 
     def sums(self, values: Array) -> Array:
-        """Add up the (n,) or (n, K) values of the rows of every cluster: (G,) or (G, K)."""
+        """Sum values of rows, (n,) or (n, K), within every cluster: (G,) or (G, K)."""
         if values.ndim == 1:
             return np.bincount(self.codes, values, self.count).astype(np.float64, copy=False)
         return np.asarray(self._members @ values)
 
     def sums_at(self, places: Places, values: Array, size: int) -> Any:
-        """Add up values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m).
+        """Sum values (n,) or (n, m) by cluster and place 0..size−1: sparse, (G, size m).
 
-        Places are of rows, (n,), or of every value.
+        Places belong to rows, (n,), or to every value.
         """
         width = 1 if values.ndim == 1 else values.shape[1]
         columns = places.reshape(len(places), -1) * width + np.arange(width)
@@ -80,7 +80,7 @@ class Clusters:
         return scipy.sparse.csr_array(entries, shape=(self.count, size * width))
 
     def pairs(self, tile: Tile) -> Array:
-        """Add up an n×n symmetric matrix by the clusters of both rows, (G, G); every tile once."""
+        """Sum an n×n symmetric matrix over the clusters of both rows, (G, G), each tile once."""
         do = "take a kernel of low rank (the approximation 'nystrom')"
         check_fits(16.0 * self.count**2, f"a number for every pair of {self.count} clusters", do)
         found = np.zeros((self.count, self.count))
@@ -100,6 +100,6 @@ class Clusters:
 
 
 def _membership(codes: Places, count: int) -> Any:
-    """Say which rows are in which cluster, (G, rows) of 0 and 1."""
+    """Return the membership of rows in clusters, (G, rows) of 0 and 1."""
     n = len(codes)
     return scipy.sparse.csr_array((np.ones(n), (codes, np.arange(n))), shape=(count, n))

@@ -1,4 +1,4 @@
-"""What a model may predict of numbers: give one of these in place of probabilities of classes."""
+"""Predicted distributions and other statements about outcomes: pass one instead of probabilities."""
 
 from caltest.laws.base import Predictive
 from caltest.laws.gaussian import Ensemble, GaussianPredictions, Normal

@@ -19,8 +19,8 @@ from caltest.exceptions import InputError
 
 Alternative: TypeAlias = Literal["greater", "less", "two-sided"]
 
-# Two evaluations of one value may differ in the order of their sums. The worst seen is some 1e-13 of
-# the largest value; a wider tolerance can only make a p-value larger.
+# Two evaluations of one value may differ in the order of their sums. The largest difference seen is
+# some 1e-13 of the largest value; a wider tolerance can only make a p-value larger.
 TIE_TOLERANCE = 1e-10
 
 
@@ -28,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 def exceeds(draws: Array, observed: Any, resolution: float = 0.0) -> NDArray[np.bool_]:
-    """Say which draws (B, …) are at least as large as ``observed`` (…), ties counted for the null.
+    """Return a mask of draws (B, …) at least as large as ``observed`` (…); ties favour the null.
 
     Values that differ by no more than ``resolution``, or by rounding, are tied.
     """
@@ -36,7 +36,7 @@ def exceeds(draws: Array, observed: Any, resolution: float = 0.0) -> NDArray[np.
     sizes[~np.isfinite(sizes)] = 0.0
     own = np.where(np.isfinite(observed), np.abs(observed), 0.0)
     scale = np.maximum(sizes.max(axis=0, initial=0.0), own)
-    # A NaN counts for the null.
+    # NaN favours the null.
     return np.asarray(~(draws < observed - TIE_TOLERANCE * scale - resolution))
 
 
@@ -66,7 +66,7 @@ def pvalue(exceedances: int, resamples: int, alternative: Alternative) -> float:
 def interval(
     exceedances: int, resamples: int, alternative: Alternative, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Clopper–Pearson interval of the p-value that infinitely many resamples would give."""
+    """Return a Clopper–Pearson interval for the p-value that infinitely many resamples would give."""
     x, rest, beyond = exceedances, resamples - exceedances, (1.0 - confidence) / 2.0
     low = 0.0 if x == 0 else float(betaincinv(x, rest + 1, beyond))
     high = 1.0 if rest == 0 else float(betaincinv(x + 1, rest, 1.0 - beyond))
@@ -75,7 +75,7 @@ def interval(
 
 
 def interval_of_adjusted(pvalue: float, resamples: int, times: float = 1.0) -> tuple[float, float]:
-    """Return the same of a p-value that is ``times`` one counted among the resamples."""
+    """Return that interval for a p-value that is ``times`` one counted among the resamples."""
     reached = max(round(pvalue / times * (resamples + 1)) - 1, 0)
     low, high = (min(times * end, 1.0) for end in interval(reached, resamples, "greater"))
     return low, high
@@ -100,23 +100,24 @@ def combine_sides(greater: float, less: float, alternative: Alternative) -> floa
 
 # ------------------------------------------------------------------ several statistics on one scale
 #
-# Statistics that are ranked together (the largest of several, the smallest of their p-values) must
-# speak one language. A skewed statistic and a symmetric one that are both three standard deviations
-# out do not say the same, so mean, standard deviation and skewness are all taken out, by Wilson and
-# Hilferty's cube root, which takes a gamma variable of that skewness to a nearly normal one.
+# Statistics that are ranked together (the largest of several, the smallest of their p-values) need a
+# common scale. For a skewed statistic, three standard deviations are weaker evidence than for a
+# symmetric one. So mean, standard deviation and skewness are all removed, by Wilson and Hilferty's cube
+# root, which makes a gamma variable of that skewness nearly normal.
 #
-# No validity depends on this: whatever is computed alike from the observed labels and from the draws
-# can be ranked among the draws. Only power does.
+# Validity does not depend on this: any quantity computed in the same way from the observed labels and
+# from the draws can be ranked among the draws. Only power depends on it.
 
 
-_SYMMETRIC = 1e-6  # less skewness is none
-# More says that the statistic depends on few unlikely labels, where no curve fits; the largest skewness
-# of a weighted sum of centred χ²₁ variables is √8.
+_SYMMETRIC = 1e-6  # smaller skewness is treated as 0
+# Larger skewness means that the statistic depends on few unlikely labels, and no curve fits; the
+# largest skewness of a weighted sum of centred χ²₁ variables is √8.
 _MOST_SKEWED = 3.0
-# How far towards −2/s, where the cube root is infinitely steep and a gamma variable ends, it is
-# followed: its slope in z is 4 there. Beyond, the slope is 1, so that no value seems impossible.
+# Share of the way to −2/s, where the cube root is infinitely steep and a gamma variable ends, up to
+# which it is used: its slope in z is 4 there. Beyond, the slope is 1, so that no value seems
+# impossible.
 _FOLLOWED = 7.0 / 8.0
-_TIED = 1e-9  # evidence or distance of one value, computed twice
+_TIED = 1e-9  # tolerance for evidence or distance of one value, computed twice
 _LOG_2 = float(np.log(2.0))
 
 
@@ -159,7 +160,7 @@ def _of_normal(normal: Array, alternative: Alternative) -> Array:
 
 
 def _nearly_normal(z: Array, skewness: Array) -> Array:
-    """Return (∛(1 + s z/2) − 1 + s²/36) · 6/s, which grows with z and is z where s is 0."""
+    """Return (∛(1 + s z/2) − 1 + s²/36) · 6/s, which increases in z and equals z if s is 0."""
     flat = np.abs(skewness) < _SYMMETRIC
     s = np.where(flat, 1.0, np.clip(skewness, -_MOST_SKEWED, _MOST_SKEWED))
     x = 0.5 * s * z
@@ -214,10 +215,11 @@ def evidence_of_draws(
 
 
 def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> tuple[float, float]:
-    """Return from where down, and from where up, a statistic has at least so much evidence.
+    """Return the bounds below and above which a statistic has at least that much evidence.
 
-    Of (1 + B,) values, the first of the observed labels, as a column of :func:`evidence_of_draws`: what
-    its curve says, before ranks. Ends that nothing reaches, or that speak for H0, are infinite.
+    ``values`` are (1 + B,), the observed one first, as a column of :func:`evidence_of_draws`; the
+    bounds are those of its curve, before ranks. Bounds that nothing reaches, or that favour H0, are
+    infinite.
 
     Examples
     --------
@@ -232,7 +234,7 @@ def reaching(values: ArrayLike, threshold: float, alternative: Alternative) -> t
         return -np.inf, np.inf
     sided = threshold + (_LOG_2 if alternative == "two-sided" else 0.0)
     normal = -float(ndtri_exp(-max(sided, 1e-300)))
-    grid = np.linspace(-60.0, 60.0, 240_001)  # of a curve that grows
+    grid = np.linspace(-60.0, 60.0, 240_001)  # grid for an increasing curve
     curve = _nearly_normal(grid, np.asarray(skewness))
     low, high = np.interp([-normal, normal], curve, grid, left=-np.inf, right=np.inf)
     least = -np.inf if alternative == "greater" else mean + deviation * float(low)
@@ -244,7 +246,7 @@ def _column(values: Array, alternative: Alternative, resolution: float) -> Array
     margin = TIE_TOLERANCE * float(np.abs(values[finite]).max(initial=0.0)) + resolution
     mean, deviation, skewness = _standard(values[finite])
     if deviation <= margin:
-        away = values - mean  # where only rounding varies, what differs is infinitely far
+        away = values - mean  # if only rounding varies, any difference is infinitely far
         beside = np.where(np.abs(away) > margin, np.inf, np.where(np.isnan(away), np.nan, 0.0))
         found = _of_normal(np.copysign(beside, away), alternative)
         observed = found[:1]
@@ -253,8 +255,8 @@ def _column(values: Array, alternative: Alternative, resolution: float) -> Array
         found = _of_normal(normal, alternative)
         ends = (values[0] + [-margin, margin] - mean) / deviation
         low, high = _nearly_normal(ends, np.asarray(skewness))
-        # What counts least against H0: of two sides, what is nearest to the middle of the law, which
-        # of a skewed one is not its mean.
+        # The value that is least evidence against H0: for two sides, the one nearest to the median of
+        # the law, which for a skewed law is not its mean.
         least = {"greater": low, "less": high, "two-sided": np.clip(0.0, low, high)}[alternative]
         observed = _of_normal(np.array([least]), alternative)
     lowered = _tempered(found, found, finite)
@@ -263,14 +265,14 @@ def _column(values: Array, alternative: Alternative, resolution: float) -> Array
 
 
 def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
-    """Lower evidence to what its rank among all rows says, where that says something.
+    """Lower evidence to the evidence of its rank among all rows, if ranks are informative.
 
-    A row that k ≥ 1 others reach has a tail of k/N by the look of it, of N rows; a curve that says much
-    less does not fit (a rare event, say, that happens in a few draws). What differs from a constant
-    alone says 1/N.
+    A row that k ≥ 1 others reach has an estimated tail of k/N, of N rows; a curve with much less does
+    not fit (a rare event, for example, that happens in a few draws). A single value that differs from a
+    constant has 1/N.
     """
     total = len(rows)
-    # NaN is sorted last: it reaches everything.
+    # NaN is sorted last, as if it reached everything.
     others = total - np.searchsorted(np.sort(rows), found - _TIED, side="left") - 1
     with np.errstate(divide="ignore"):
         seen = -np.log(others / total)
@@ -281,14 +283,14 @@ def _tempered(found: Array, rows: Array, finite: NDArray[np.bool_]) -> Array:
 def _standard(finite: Array) -> tuple[float, float, float]:
     """Return mean, standard deviation and skewness of all values but the farthest from the median.
 
-    They hang on the set of values only, not on their order: of two that are equally far, the larger
-    one is left out.
+    They depend on the set of values only, not on their order: of two equally far values, the larger is
+    left out.
     """
     if len(finite) < 2:
         return float(finite.sum()), 0.0, 0.0
     ordered = np.sort(finite)
     centre = float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2.0
-    lower = centre - ordered[0] > (1.0 + _TIED) * (ordered[-1] - centre)  # rounding must not choose
+    lower = centre - ordered[0] > (1.0 + _TIED) * (ordered[-1] - centre)  # rounding must not decide
     d = (ordered[1:] if lower else ordered[:-1]) - centre
     size = float(np.abs(d).max()) or 1.0
     d /= size  # third powers neither overflow nor vanish
@@ -302,7 +304,7 @@ def _standard(finite: Array) -> tuple[float, float, float]:
 
 # ------------------------------------------------------------------ adjusted for their number
 
-#: Corrections by name, with what they control.
+#: Corrections by name, with the error rate that they control.
 CORRECTIONS = {
     "holm": "family-wise error rate, however the tests depend on each other",
     "bonferroni": "family-wise error rate, however the tests depend on each other",
@@ -315,7 +317,7 @@ SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def check_correction(correction: str | None, *others: str) -> None:
-    """Raise if there is no such correction, nor one of the others; None is no correction."""
+    """Raise unless the correction is one of these, or one of the others; None is no correction."""
     if correction is not None:
         choose("correction", correction, dict.fromkeys((*others, *CORRECTIONS)))
 
@@ -363,7 +365,7 @@ def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class StepDown:
-    """Westfall and Young's step-down maxima: counts over draws, of which only one block is held.
+    """Westfall and Young's step-down maxima, from counts over draws of which one block is held.
 
     Attributes
     ----------
@@ -387,7 +389,7 @@ class StepDown:
 
     @cached_property
     def _order(self) -> NDArray[np.intp]:
-        """The hypotheses, smallest statistic first; a NaN is as small as can be."""
+        """The hypotheses, smallest statistic first; NaN is treated as smallest."""
         return np.argsort(np.where(np.isnan(self.observed), -np.inf, self.observed), kind="stable")
 
     def count(self, draws: ArrayLike) -> NDArray[np.int64]:
@@ -411,7 +413,7 @@ class StepDown:
             raise InputError(f"{why}; give a column for each.")
         ordered = self.observed[self._order]
         tolerance = TIE_TOLERANCE * float(np.abs(ordered[np.isfinite(ordered)]).max(initial=0.0))
-        maxima = np.maximum.accumulate(values[:, self._order], axis=1)  # a NaN stays, and counts
+        maxima = np.maximum.accumulate(values[:, self._order], axis=1)  # NaN propagates, and is counted
         with np.errstate(invalid="ignore"):  # inf − inf is NaN, a tie
             maxima -= ordered
         found = np.empty(len(ordered), dtype=np.int64)

@@ -1,12 +1,12 @@
 """The engine: views × statistics × draws of labels, one table, in which every exact p-value is a rank.
 
-A *column* is one statistic of one view (a lens on some rows), its predictions fixed. Labels are drawn
-from the full predictions, and every column sees the same draws, so that joint statements about several
+A *column* is one statistic of one view (a lens on some rows), with its predictions fixed. Labels are
+drawn from the full predictions, and every column uses the same draws, so joint statements about several
 columns are exact too. The observed labels are one more draw, number 0, evaluated once and by the same
-loop as the others: `table` returns (1 + B, H) values whose first row they are.
+loop as the others: `table` returns (1 + B, H) values whose first row is theirs.
 
-Here rows are taken all at once, a block of draws after another; ``caltest.blocks`` takes very many
-a block of rows at a time.
+Here all rows are processed at once, one block of draws after another; ``caltest.blocks`` processes very
+many rows block by block.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from caltest.laws.classes import LabelSampler, Outcomes, Sampler
 from caltest.lenses.classes import ALL, Reduction, taken
 from caltest.sampling import DRAWS, SignSampler, child_seed, generator
 
-_BYTES = 2**27  # of drawn labels that a form which takes many draws at once is given
-_MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, where several loops want them
-_PLACE = 1  # key of the seed that says where the observed labels are hidden
+_BYTES = 2**27  # of drawn labels that are passed at once to a form that takes many draws
+_MOST_HELD = 2**28  # bytes of labels that are drawn once and kept, if several loops need them
+_PLACE = 1  # key of the seed that decides where the observed labels are hidden
 
 
 # ------------------------------------------------------------------ columns
 
 
 class Column(NamedTuple):
-    """One statistic of one view; None is all rows, without a lens."""
+    """One statistic of one view; a view of None means all rows, without a lens."""
 
     view: Reduction | None
     form: Any
 
     def outcomes(self, full: Outcomes, rows: slice = ALL) -> Outcomes:
-        """Return the outcomes (B, …) that the form looks at, from the full ones of some rows."""
+        """Return the outcomes (B, …) that the form takes, from the full ones of some rows."""
         return full if self.view is None else self.view.outcomes(full, rows)
 
 
 def columns_of(form: Form, view: Reduction | None = None) -> tuple[Column, ...]:
-    """Return a statistic of all rows as columns: of a combined one, its parts."""
+    """Return a statistic of all rows as columns; a combined one has a column for each component."""
     if isinstance(form, Combined):
         return tuple(Column(part.view, part.form) for part in form.components)
     return (Column(view, form),)
@@ -58,9 +58,9 @@ def columns_of(form: Form, view: Reduction | None = None) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Outcomes drawn from the predictions, the observed ones among them.
+    """Outcomes drawn from the predictions, with the observed ones among them.
 
-    Or signs of clusters, see `signed_columns`: ones are then what was observed.
+    Or signs of clusters, see `signed_columns`; signs of +1 are then the observed data.
 
     Attributes
     ----------
@@ -88,16 +88,17 @@ class Draws:
         return type(self.sampler) is LabelSampler and self.sampler.cumulative.shape[1] == 1
 
     def hidden(self) -> Draws:
-        """Hide the observed labels at a place that chance gives.
+        """Hide the observed labels at a random place.
 
-        Under H0 they are one more draw: a function that keeps something from call to call cannot tell
-        which they are, and their value has every rank with the same probability.
+        Under H0 the observed labels are exchangeable with the draws; hiding their position keeps a
+        stateful function from singling them out, so their value has every rank with the same
+        probability.
         """
         place = generator(child_seed(self.sampler.seed, _PLACE)).integers(self.count + 1)
         return replace(self, place=int(place))
 
     def held(self, workers: Workers) -> Draws:
-        """Draw once for all, if draws are small enough to be kept; of two classes as bits."""
+        """Draw once and keep the draws if they fit in memory; two classes are kept as bits."""
         sampler: Any = self.sampler
         if not isinstance(sampler, LabelSampler):
             return self
@@ -112,7 +113,7 @@ class Draws:
         return [(first + part.start, first + part.stop) for part in parts]
 
     def draw(self, start: int, stop: int) -> Outcomes:
-        """Return a block of the grid of draws, and the observed labels where they are between."""
+        """Return a block of the grid of draws, with the observed labels if their place is in it."""
         held = self.kept and not self.of_bits
         drawn = self.kept[start // self.sampler.block] if held else self.sampler.draw(start, stop)
         if start <= self.place < stop or stop == self.place == self.count:
@@ -120,7 +121,7 @@ class Draws:
         return drawn
 
     def bits(self, start: int, stop: int) -> Any:
-        """Return a block of labels of two classes as bits, the observed ones behind the last."""
+        """Return a block of labels of two classes as bits, the observed ones last."""
         sampler: Any = self.sampler
         drawn = self.kept[start // DRAWS] if self.kept else sampler.bits(start, stop)
         return drawn.with_one(self.observed) if stop == self.count else drawn
@@ -130,10 +131,10 @@ class Draws:
 
 
 class Carried(NamedTuple):
-    """A column, and the clusters of its rows."""
+    """A column, with the clusters of its rows."""
 
     form: Any  # with signs
-    places: Places  # of its clusters among all
+    places: Places  # of its clusters, among all
     clusters: Clusters
     observed: Outcomes  # its outcomes, (1, n)
 
@@ -170,15 +171,15 @@ def signed_columns(
 
 
 def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int) -> Draws:
-    """Return draws of signs for columns of these: all that there are, if ``count`` reaches that.
+    """Return draws of signs of the clusters of these columns; all there are, if ``count`` reaches them.
 
-    Of columns that do not change if all signs are turned, half of them say all.
+    If flipping every sign leaves the columns unchanged, half of the sign vectors suffice.
     """
     return draws_of_signs(n_clusters, count, seed, all(column.form.even for column in columns))
 
 
 def draws_of_signs(n_clusters: int, count: int, seed: int, even: bool = False) -> Draws:
-    """Return draws of signs of so many clusters; of what is even, half of them say all."""
+    """Return draws of signs of so many clusters; ``even`` statistics need only half of them."""
     free, ones = n_clusters - even, np.ones(n_clusters, dtype=np.int8)
     if 2**free <= count + 1:
         return Draws(SignSampler(n_clusters, seed, free), ones, 2**free - 1)
@@ -210,21 +211,21 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
         else:
             plain = draws.of_bits and form.takes_bits and (view is None or view.see is None)
             (of_bits if plain else by_blocks).append(place)
-    # A row takes ten times as long to draw, or inside of functions of users and of forms that work in
-    # parallel, as by others.
+    # Drawing a row, or evaluating it in user functions and in forms that work in parallel, takes ten
+    # times as long as in other forms.
     n = draws.observed.size
     rows_of = [n if x is None or x.places is None else len(x.places) for x, _ in columns]
     times = ((unseen, 1.0), (of_bits, 0.1), (by_blocks, 0.1), (inside, 1.0))
     sizes = [bool(places) * n + each * sum(rows_of[k] for k in places) for places, each in times]
     *hands, workers = workers.parts(sizes)
-    hidden = draws.hidden()  # functions of users must not see which labels are the observed ones
+    hidden = draws.hidden()  # user functions must not tell the observed labels from the draws
     drawn = (hidden.draw, hidden.place), (draws.bits, draws.count), (draws.draw, draws.place)
     for places, own, (draw, at) in zip((unseen, of_bits, by_blocks), hands, drawn, strict=True):
         if places:
             block = _Block.of([columns[place] for place in places])
             found = np.concatenate(list(own.map(partial(block, draw), draws.tasks(), "label draws")))
             values[0, places], values[1:, places] = found[at], np.delete(found, at, axis=0)
-    # Forms that work in parallel inside have many draws in a call, others a block a task.
+    # Forms that work in parallel inside get many draws per call, others one block per task.
     cell = draws.sampler.block
     size = max(1, _BYTES // (max(draws.observed.size, 1) * cell)) * cell
     batches = blocks(draws.count, size) if inside else []
@@ -240,7 +241,7 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class _Block:
-    """Evaluates columns on a block of draws, without workers: what a worker does.
+    """Evaluates columns on a block of draws, without workers: the work of one worker.
 
     Attributes
     ----------
@@ -256,7 +257,7 @@ class _Block:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> _Block:
-        """Order them, and set apart what is evaluated from the rows in which a class was observed."""
+        """Order columns, and separate those evaluated from the rows in which a class was observed."""
         found = list[OfOneClass]()
         others: dict[int, dict[int, list[int]]] = {}
         for place, (view, form) in enumerate(columns):

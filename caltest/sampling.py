@@ -1,7 +1,7 @@
-"""Random numbers that depend on the seed alone: labels, or outcomes, drawn on a fixed grid of seeds.
+"""Random numbers that depend on the seed only: labels, or outcomes, drawn on a fixed grid of seeds.
 
-A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so that
-neither workers, chunk sizes nor the number of draws asked for change any label drawn.
+A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so neither
+workers, chunk sizes nor the number of draws requested change any label drawn.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MOST_SEED = 2**128
 def seed_of(rng: Rng) -> int:
     """Reduce ``rng`` (SPEC 7: None, int, SeedSequence or Generator) to one integer seed.
 
-    The integer is kept in the result, and giving it as ``rng`` repeats the numbers. A Generator is
-    advanced (one draw), so that two calls with the same Generator differ; a SeedSequence is not.
+    The integer is kept in the result, and passing it as ``rng`` reproduces the numbers. A Generator is
+    advanced (one draw), so two calls with the same Generator differ; a SeedSequence is not.
     """
     if rng is None:
         return randbits(128)
@@ -44,7 +44,7 @@ def seed_of(rng: Rng) -> int:
 
 
 def child_seed(seed: int, *key: int) -> int:
-    """Return a seed apart from ``seed``, which with the same key is always the same."""
+    """Return a seed independent of ``seed``, always the same for the same key."""
     return seed_of(np.random.SeedSequence(seed, spawn_key=key))
 
 
@@ -53,27 +53,27 @@ def _integer(words: np.ndarray) -> int:
 
 
 def generator(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of one cell of the grid of random numbers that ``seed`` spans."""
+    """Return the generator for one cell of the grid of random numbers that ``seed`` defines."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 # ------------------------------------------------------------------ samplers
 #
-# A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so that
-# neither workers, chunk sizes nor the number of draws asked for change any label drawn.
+# A cell of the grid is a block of rows times a block of draws and has a child seed of its own, so
+# neither workers, chunk sizes nor the number of draws requested change any label drawn.
 
 
 ROWS = 4096
 DRAWS = 64
 
 
-_SIGNS = 2**26  # of a block of draws
+_SIGNS = 2**26  # signs in a block of draws
 _MOST_BLOCKS = 8  # of DRAWS, in a block of draws of signs
 
 
 @dataclass(frozen=True, eq=False)
 class SignSampler:
-    """Draws a sign for every cluster, +1 or −1 with equal chances; or enumerates all there are.
+    """Draws a sign for every cluster, +1 or −1 with equal probability; or enumerates all sign vectors.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class SignSampler:
 
     @property
     def block(self) -> int:
-        """Draws in a block: fewer where clusters are many, so that memory stays bounded."""
+        """Draws per block: fewer if clusters are many, so that memory stays bounded."""
         return DRAWS * int(np.clip(_SIGNS // (DRAWS * self.size), 1, _MOST_BLOCKS))
 
     def draw(self, start: int, stop: int) -> NDArray[np.int8]:

@@ -1,8 +1,8 @@
-"""Scores: K numbers a row, weights inside, 0 on average under the law of the row.
+"""Scores: K weighted numbers per row, with mean 0 under the law of the row.
 
-They are the only code that knows what an outcome is: a label read in a table, the residuals of all
-classes, features times residuals, or any function. What a form makes of them are sums: over all rows,
-of drawn labels; over clusters, whose signs are drawn; over blocks of rows, which merge by addition.
+Only this code depends on what an outcome is: scores are a label's entry in a table, the residuals of
+all classes, features times residuals, or any function. Forms use their sums: over all rows, for drawn
+labels; over clusters, whose signs are drawn; over blocks of rows, which are added.
 """
 
 from __future__ import annotations
@@ -29,47 +29,47 @@ ALL = slice(None)
 
 
 def steps_of(weights: Array) -> Array | None:
-    """Return weights as compiled loops take them: None if every row counts 1."""
+    """Return weights in the form that compiled loops take: None if all are 1."""
     return None if (weights == 1.0).all() else weights
 
 
 class Scores(ABC):
-    """Scores s_i(y_i) of n rows: K numbers a row, most of which may be 0."""
+    """Scores s_i(y_i) of n rows: K numbers per row, most of which may be 0."""
 
-    #: What the sums are on average under the law, (K,) or one number.
+    #: Means of the sums under the law, (K,) or one number.
     offset: Any = 0.0
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Numbers K that are added up."""
+        """Number of sums, K."""
 
     @abstractmethod
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
         """Return Σ_i s_i(y_i) over some rows, (B, K), for their outcomes (B, …)."""
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Return the same by cluster, less their averages, (G, K), for the observed outcomes (n, …).
+        """Return centred sums by cluster, (G, K), for the observed outcomes (n, …).
 
-        Those of features are added up by :class:`caltest.forms.low_rank.JointSums` instead.
+        Sums of features are computed by :class:`caltest.forms.low_rank.JointSums` instead.
         """
         raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
 class Table(Scores):
-    """s_i(y) = A[i, y] for a table A: one number a row, or w_i A[i, y] and what all labels have."""
+    """s_i(y) = A[i, y] for a table A, one number per row; or w_i A[i, y], plus a constant."""
 
     entries: Array  #: A, (n, m). Entries of classes with probability 0 may be infinite.
     probs: Array  #: The predictions, (n, m).
-    by: Array | None = None  #: w, (n,); None: all are 1.
-    plus: float = 0.0  #: What is added whatever the labels are.
+    by: Array | None = None  #: w, (n,); None if all are 1.
+    plus: float = 0.0  #: Constant that is added for any labels.
 
     size = 1
 
     @cached_property
     def finite(self) -> Array:
-        """A, and 0 where a label cannot be."""
+        """A, with 0 for impossible labels."""
         if self.probs.min() > 0.0 and np.isfinite(self.entries).all():
             return self.entries
         return np.where((self.probs > 0) & np.isfinite(self.entries), self.entries, 0.0)
@@ -85,11 +85,11 @@ class Table(Scores):
         return float(self.means.sum())
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Add up the entries of the labels."""
+        """Sum the entries of the labels."""
         entries = self.entries[rows]
         by = np.ones(len(entries)) if self.by is None else self.by[rows]
         found = np.full((len(outcomes), 1), self.plus)
-        if len(outcomes) == 1 and not isinstance(outcomes, Bits):  # sooner than a loop is imported
+        if len(outcomes) == 1 and not isinstance(outcomes, Bits):  # faster than importing a loop
             n, m = entries.shape
             found += (by * entries.take(outcomes[0] + np.arange(0, n * m, m))).sum()
             return found
@@ -103,13 +103,13 @@ class Table(Scores):
         return found
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up by cluster."""
+        """Sum by cluster."""
         return clusters.sums(self.finite[np.arange(len(outcomes)), outcomes] - self.means)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class Steps(Scores):
-    """s_i(y) = a_i + b_i y of an event y = 0 or 1, in the cell that the row lies in."""
+    """s_i(y) = a_i + b_i y for an event y = 0 or 1, in the cell of the row."""
 
     base: Array  #: a, (n,).
     steps: Array  #: b, (n,).
@@ -123,7 +123,7 @@ class Steps(Scores):
 
     @property
     def size(self) -> int:
-        """A number for every cell."""
+        """Number of cells."""
         return self.count
 
     @cached_property
@@ -131,9 +131,9 @@ class Steps(Scores):
         return np.bincount(self.cells, self.base, self.count).astype(float)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Add up the steps of events, and what the rows have without."""
+        """Sum the steps of events, and the rows' values without events."""
         base, steps, cells = self.base[rows], self.steps[rows], self.cells[rows]
-        if len(outcomes) == 1:  # sooner added up than a compiled loop is imported
+        if len(outcomes) == 1:  # faster than importing a compiled loop
             found = np.bincount(cells, steps * outcomes[0], self.count)[None].astype(float)
         else:
             from caltest.loops import rows as _loops
@@ -144,13 +144,13 @@ class Steps(Scores):
         return np.asarray(found + without)
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up by cluster and cell."""
+        """Sum by cluster and cell."""
         return clusters.sums_at(self.cells, self.base + self.steps * outcomes, self.count)
 
 
 @dataclass(frozen=True, eq=False)
 class Residuals(Scores):
-    """s_i(y) = w_i (e_y − g_i) in the cell that the row lies in: a number for every cell and class.
+    """s_i(y) = w_i (e_y − g_i) in the cell of the row: a number for every cell and class.
 
     Every class may have cells of its own.
     """
@@ -162,12 +162,12 @@ class Residuals(Scores):
 
     @property
     def size(self) -> int:
-        """A number for every cell and class."""
+        """Number of cells times classes."""
         return self.count * int(self.probs.shape[1])
 
     @cached_property
     def expected(self) -> Array:
-        """What is predicted, added up over every cell, (cells, m)."""
+        """Expected counts in every cell, (cells, m)."""
         return self._expected(ALL)
 
     def _expected(self, rows: slice) -> Array:
@@ -177,18 +177,18 @@ class Residuals(Scores):
         return np.stack(found, axis=1)
 
     def places(self, outcomes: Outcomes, rows: slice = ALL) -> Cells:
-        """Return which of the numbers every label (B, n) adds to."""
+        """Return the index of the number that every label (B, n) adds to."""
         cells = self.cells[rows]
         if cells.ndim == 2:
             cells = cells[np.arange(len(cells)), outcomes]
         return np.asarray(cells * self.probs.shape[1] + outcomes)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Count the labels of every cell, less what is predicted."""
+        """Count the labels in every cell, less their expectation."""
         cells, weights, m = self.cells[rows], self.weights[rows], self.probs.shape[1]
         expected = self.expected if rows == ALL else self._expected(rows)
         counts = np.zeros((len(outcomes), self.count, m))
-        if len(outcomes) == 1 or cells.ndim == 2:  # sooner counted than a loop is compiled
+        if len(outcomes) == 1 or cells.ndim == 2:  # faster than compiling a loop
             for own, labels in zip(counts, outcomes, strict=True):
                 places = self.places(labels[None], rows)[0]
                 own[:] = np.bincount(places, weights, self.size).reshape(-1, m)
@@ -199,7 +199,7 @@ class Residuals(Scores):
         return np.asarray(counts.reshape(len(outcomes), -1) - expected.ravel())
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up by cluster, cell and class."""
+        """Sum by cluster, cell and class."""
         own = residuals_of(self.probs, outcomes) * self.weights[:, None]
         return clusters.sums_at(self.cells, own, self.count)
 
@@ -213,13 +213,14 @@ def residuals_of(probs: Array, labels: Outcomes) -> Array:
 
 # ------------------------------------------------------------------ features times residuals
 #
-# With fixed D⁰ and Δ_i = D_i − D⁰_i of one entry or two, Σ_i ψ_i ⊗ D_i is what is fixed and a sum over
-# the entries of the Δ_i. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or, where the model is sure enough,
-# e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} − e_{r_i} is 0 for most rows.
+# For fixed D⁰ and Δ_i = D_i − D⁰_i with one or two entries that are not 0, Σ_i ψ_i ⊗ D_i is a constant
+# plus a sum over the entries of the Δ_i. D⁰_i is −g_i, so that Δ_i = e_{y_i}; or, if the model is
+# confident enough, e_{r_i} − g_i for the most likely class r_i, so that Δ_i = e_{y_i} − e_{r_i} is 0
+# for most rows.
 
 
 def usual_classes(probs: Array) -> NDArray[np.int32]:
-    """Return the most likely class of every row, (n,); −1 for all where most labels are others."""
+    """Return the most likely class of every row, (n,); −1 for all if most labels are others."""
     if float(np.mean(1.0 - probs.max(axis=1))) < 0.5:
         return likeliest(probs).astype(np.int32)
     return np.full(len(probs), -1, dtype=np.int32)
@@ -233,21 +234,21 @@ def fixed_residuals(probs: Array, usual: NDArray[np.int32]) -> Array:
     return fixed
 
 
-_STEPS = 2**13  # at most; three of them fit into two bytes together
+_STEPS = 2**13  # most steps; the sum of three fits into two bytes
 
 
 @dataclass(frozen=True, eq=False)
 class RoundedFeatures:
-    """Features that are whole multiples of one unit, in pieces as compiled loops take them."""
+    """Features that are integer multiples of one unit, in pieces that suit compiled loops."""
 
-    pieces: NDArray[np.int16]  #: (C, n, W); beyond F they are 0.
+    pieces: NDArray[np.int16]  #: (C, n, W), padded with 0 beyond F.
     width: int  #: F.
     unit: float
-    rows: slice = field(default_factory=lambda: ALL)  #: Those that are looked at.
+    rows: slice = field(default_factory=lambda: ALL)  #: Selected rows.
 
     @classmethod
     def of(cls, features: Array, largest: float) -> RoundedFeatures:
-        """Round features (n, F) of at most ``largest``."""
+        """Round features (n, F) whose values are at most ``largest``."""
         from caltest.loops.kernels import WIDTH
 
         n, width = features.shape
@@ -266,7 +267,7 @@ class RoundedFeatures:
         return self.pieces[0, self.rows].shape[0], self.width
 
     def part(self, rows: slice) -> RoundedFeatures:
-        """Return those of some of all rows, as they are added up."""
+        """Return the features of some rows, in the form that is summed."""
         return replace(self, rows=rows)
 
     def __getitem__(self, rows: Any) -> Array:
@@ -277,13 +278,13 @@ class RoundedFeatures:
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """The classes in which the Δ_i of B label vectors are not 0, sorted by class in tiles of rows.
+    """The non-zero entries of the Δ_i of B label vectors, sorted by class in tiles of rows.
 
-    The key of an entry is twice the class, and 1 more where it is −1.
+    The key of an entry is twice the class, plus 1 if the entry is −1.
     """
 
-    rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n): those of a tile from twice its start.
-    ends: NDArray[np.int32]  #: Where those of a key begin, and those before it end, (B, tiles, 2m + 1).
+    rows: NDArray[np.unsignedinteger]  #: In the tile, (B, 2n); a tile's begin at twice its start.
+    ends: NDArray[np.int32]  #: Starts by key, where the key before ends, (B, tiles, 2m + 1).
     size: int  #: Rows of a tile.
 
     @classmethod
@@ -294,23 +295,23 @@ class Entries:
         draws, n = labels.shape
         rows = np.empty((draws, 2 * n), dtype=np.uint16)
         ends = np.empty((draws, -(-n // size), 2 * m + 1), dtype=np.int32)
-        if labels.dtype == np.intp:  # what is observed: one type less to compile for
+        if labels.dtype == np.intp:  # observed labels; saves compiling for another type
             labels = labels.astype(np.uint8 if m <= 2**8 else np.uint16 if m <= 2**16 else np.uint32)
         _kernel_loops.sort_by_class(labels, usual, size, rows, ends)
         return cls(rows, ends, size)
 
     def of_tile(self, rows: slice) -> tuple[Any, Any]:
-        """Return rows and their ends of one tile."""
+        """Return the rows and their ends for one tile."""
         return self.rows[:, 2 * rows.start : 2 * rows.stop], self.ends[:, rows.start // self.size]
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureResiduals(Scores):
-    """s_i(y) = ψ_i ⊗ (e_y − g_i), and a row more that begins with numbers of its own."""
+    """s_i(y) = ψ_i ⊗ (e_y − g_i), and one more row that begins with numbers of its own."""
 
     probs: Array  #: The predictions g, (n, m).
-    features: Any  #: Ψ, (n, F), of which some rows are asked for at a time.
-    owns: tuple[Callable[[slice, Any], Table], ...]  #: Of rows and their features, at most F numbers.
+    features: Any  #: Ψ, (n, F), read some rows at a time.
+    owns: tuple[Callable[[slice, Any], Table], ...]  #: Take rows and their features; at most F.
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -329,24 +330,24 @@ class FeatureResiduals(Scores):
 
     @cached_property
     def expected(self) -> Array:
-        """What is fixed of all rows, (m, F)."""
+        """Sum of the fixed residuals times features over all rows, (m, F)."""
         cut = blocks(len(self.probs), ROWS)
         fixed = (fixed_residuals(self.probs[r], self.usual[r]).T @ self.features[r] for r in cut)
         return np.asarray(sum(fixed))
 
     @cached_property
     def all_owns(self) -> tuple[Table, ...]:
-        """The tables of all rows."""
+        """The tables for all rows."""
         return tuple(own(ALL, self.features) for own in self.owns)
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Sum the features of the rows by label, less what is expected."""
+        """Sum the features of the rows by label, less their expectation."""
         from caltest.loops import kernels as _kernel_loops
 
         (m, f), usual, whole = self.shape, self.usual[rows], rows == ALL
         plain = isinstance(self.features, np.ndarray)
         if whole and not plain and not isinstance(self.features, RoundedFeatures):
-            # Features are computed once for all that they are wanted for, some rows at a time.
+            # Features are computed once for all uses, some rows at a time.
             cut = blocks(len(self.probs), ROWS)
             return added((self.sums(outcomes[:, own], own) for own in cut), np.add)
         part = self.features[rows] if plain else self.features.part(rows)
@@ -374,16 +375,16 @@ class FeatureResiduals(Scores):
 
 @dataclass(frozen=True, eq=False)
 class Function(Scores):
-    """Any function of outcomes that is 0 on average under the law."""
+    """Any function of outcomes with mean 0 under the law."""
 
     function: Callable[[Outcomes], Array]  #: Takes outcomes (B, n, …), returns (B, n, K).
     weights: Array  #: w, (n,).
     size: int = 1  #: K.
 
     def sums(self, outcomes: Outcomes, rows: slice = ALL) -> Array:
-        """Add up the function's values: of all rows, which it knows."""
+        """Sum the function's values over all rows; it cannot take some."""
         return np.asarray(np.einsum("i,bik->bk", self.weights, self.function(outcomes)))
 
     def by_cluster(self, outcomes: Outcomes, clusters: Clusters) -> Any:
-        """Add up by cluster."""
+        """Sum by cluster."""
         return clusters.sums(self.weights[:, None] * self.function(outcomes[None])[0])

@@ -1,4 +1,4 @@
-"""Simulated predictions and labels whose truth is known, to plan tests with."""
+"""Simulated predictions and labels with known truth, to plan tests with."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ALPHA: tuple[float, ...] = (0.1,) * 10
 _SMALLEST_ALPHA = 1e-300  # below, log g is not a number
 _POSITIVE = "give at least two positive numbers"
 
-# Streams of random numbers. Three numbers a key: the nulls use one or two, so that data and test may
+# Streams of random numbers. Keys have three numbers: the nulls use one or two, so data and test may
 # share a seed.
 _PREDICTIONS, _LABELS = ((0, 0, stream) for stream in range(2))
 
@@ -55,7 +55,7 @@ class Simulated:
 
     @property
     def ece(self) -> float:
-        """The mean total variation distance of stated and true probabilities over these rows."""
+        """The mean total variation distance between stated and true probabilities over these rows."""
         return float(0.5 * np.abs(self.probs - self.truth).sum(axis=1).mean())
 
 
@@ -73,7 +73,7 @@ def log_dirichlet(n: int, alpha: Array, seed: int) -> Array:
 
 
 def drawn_labels(log_truth: Array, seed: int) -> NDArray[np.intp]:
-    """Draw a label a row, as the largest of log p_k + Gumbel noise: never one with p_k = 0."""
+    """Draw one label per row, as the largest of log p_k + Gumbel noise: never one with p_k = 0."""
     gumbel = generator(seed, *_LABELS).gumbel(size=log_truth.shape)
     return np.asarray(np.argmax(log_truth + gumbel, axis=1))
 

@@ -1,4 +1,4 @@
-"""Spelling: a value is one group, cluster or name, however and in whatever container it is written."""
+"""Spelling: one value is one group, cluster or name, in any way of writing and in any container."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caltest.exceptions import InputError, Premise
 NAMELESS = ("NoneType", "NAType", "NaTType")
 _ABSENT = ("", "na", "n/a", "#n/a", "nan", "-nan", "none", "null", "<na>", "nat")
 _NUMBER = re.compile(r"\s*[+-]?((\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.A | re.I)
-# Text that is a number, and no code such as "00501" or "12e4".
+# Text that is a number, not a code such as "00501" or "12e4".
 _COUNTED = re.compile(
     r"[+-]?(?=\.?\d)(?:0|[1-9]\d{0,39})?(?:\.\d{0,40}(?:e[+-]?\d{1,3})?|e[+-]\d{1,3})?", re.A | re.I
 )
@@ -32,15 +32,15 @@ _TIME = re.compile(
 )
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?: .+)?")
 _UTC = ("Z", "z", "+00:00", "+0000", " UTC")
-# Cyrillic and Greek letters, as they look where they are capital; dashes; 0 and o, 1 and l and i.
+# Cyrillic and Greek letters that look like Latin capitals; dashes; 0 and o, 1 and l and i.
 _TAKEN_FOR = str.maketrans(
     "авсеһіјкмнорѕтухѵαβεζηικμνορτυχı‐‑–—−’‘oli", "abceh1jkmh0pstyxvabezh1kmn0ptyx1-----''011", "\u0307"
 )
-_NAMES = 1000  # different values, of which more are numbers of something rather than names
+_NAMES = 1000  # distinct values; if there are more, they are numbers of something rather than names
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell of text is a number, as readers of CSV take it (Python takes "1_000" too).
+    """Return whether text is a number as CSV readers define it (Python accepts "1_000" too).
 
     >>> is_number(" -1.5e3 "), is_number("inf"), is_number("nan"), is_number("1_000")
     (True, True, False, False)
@@ -49,7 +49,7 @@ def is_number(cell: str) -> bool:
 
 
 def is_missing(cell: Any) -> bool:
-    """Say whether an entry is nothing, not a number, or a word that says so ("NA", "null")."""
+    """Return whether an entry is empty, NaN, or a word for a missing value ("NA", "null")."""
     if type(cell).__name__ in NAMELESS:
         return True
     if isinstance(cell, str):
@@ -60,9 +60,9 @@ def is_missing(cell: Any) -> bool:
 
 
 def spelled(cell: Any) -> str | None:
-    """Return the text that all ways to write a value have in common; None for a missing one.
+    """Return one text for all ways to write a value; None if it is missing.
 
-    Numbers are read, unless they are codes, with leading zeros; so are booleans, dates and times. Other
+    Numbers are normalised, except codes with leading zeros; so are booleans, dates and times. Other
     text is compared character by character, without blanks at its ends.
 
     >>> [spelled(cell) for cell in (1, 1.0, "1.0", "0.10", "1e+06", "007", True, "TRUE", b"a ")]
@@ -75,7 +75,7 @@ def spelled(cell: Any) -> str | None:
     elif not isinstance(cell, str):
         if is_missing(cell):
             return None
-        cell = str(cell)  # of numbers the shortest text that is the number in its own precision
+        cell = str(cell)  # for numbers, the shortest text that gives the number in its own precision
     text: str = cell.strip().strip("\ufeff")
     if _COUNTED.fullmatch(text):
         return text if text.isdecimal() else _as_number(text)
@@ -95,7 +95,7 @@ def _as_number(text: str) -> str:
 
 
 def _as_time(date: str, minute: str, second: str, part: str, zone: str) -> str:
-    """Write a time, one of a zone as in Greenwich; one at midnight, there or anywhere, is a date."""
+    """Write a time, in UTC if it has a zone; a time at midnight is written as a date."""
     if zone:
         zone = "+00:00" if zone in _UTC else zone
         there = datetime.fromisoformat(f"{date}T{minute}{second}{zone}").astimezone(UTC)
@@ -105,7 +105,7 @@ def _as_time(date: str, minute: str, second: str, part: str, zone: str) -> str:
 
 
 def number_of(text: str | None) -> float:
-    """Return a value, as it is spelled, as a number; NaN if it is none.
+    """Return a spelled value as a number; NaN if it is not a number.
 
     >>> number_of("2.5"), number_of("007")
     (2.5, nan)
@@ -114,7 +114,7 @@ def number_of(text: str | None) -> float:
 
 
 def moment_of(text: str | None) -> np.datetime64 | None:
-    """Return a date, or a time, as it is spelled, to microseconds; None if it is none.
+    """Return a spelled date or time, to microseconds; None if it is neither.
 
     >>> [str(moment_of(text)) for text in ("2024-01-31", "2024-01-31 12:00:00+00:00", "2024-02-31")]
     ['2024-01-31T00:00:00.000000', '2024-01-31T12:00:00.000000', 'None']
@@ -129,19 +129,19 @@ def moment_of(text: str | None) -> np.datetime64 | None:
 _BOOLEANS = ((False,), (True,))
 
 
-#: A number for every row, and the cells that the numbers stand for.
+#: A code for every row, and the cells that the codes stand for.
 Different: TypeAlias = tuple[NDArray[np.intp], np.ndarray]
 
 
 def different(cells: Sequence[Any], what: str) -> Different:
-    """Return a number for every row, and the cells, as they are written, that the numbers stand for.
+    """Return a code for every row, and the cells, as written, that the codes stand for.
 
-    What is missing stands last. ``what`` is the name of the argument.
+    Missing cells come last. ``what`` is the name of the argument.
     """
     kinds = set(map(type, cells))
     if kinds & {bool, np.bool_}:  # True is not 1
         cells = [_BOOLEANS[bool(x)] if isinstance(x, bool | np.bool_) else x for x in cells]
-    if Decimal in kinds:  # one that is no number cannot be compared
+    if Decimal in kinds:  # a NaN Decimal cannot be compared
         cells = [None if isinstance(x, Decimal) and x.is_nan() else x for x in cells]
     values = np.array(cells if kinds in ({int}, {float}) else None)
     if values.dtype.kind in ("iu" if int in kinds else "f"):  # not too large
@@ -153,7 +153,7 @@ def different(cells: Sequence[Any], what: str) -> Different:
         number_of_cell = defaultdict[Any, int](count().__next__)
         try:
             codes = np.fromiter(map(number_of_cell.__getitem__, cells), np.intp, len(cells))
-        except Exception:  # an entry that has no hash, or cannot be compared
+        except Exception:  # an entry that is not hashable, or not comparable
             for row, cell in enumerate(cells):
                 if attempt(partial(hash, cell)) is None:
                     raise no_value(what, row, cell) from None
@@ -168,18 +168,18 @@ def different(cells: Sequence[Any], what: str) -> Different:
 
 
 def no_value(what: str, row: int, cell: Any) -> InputError:
-    """Return the error that a cell is neither a name nor a number."""
+    """Return the error for a cell that is neither a name nor a number."""
     do = "{argument} holds {found} in {row}; give a name or a number for every row, as text if need be."
     return InputError(do, argument=what, found=quoted(cell), row=row)
 
 
 class Spelled(NamedTuple):
-    """A column as it is spelled: a number for every row, and the value that each stands for."""
+    """A spelled column: a code for every row, and the value that each code stands for."""
 
     codes: NDArray[np.intp]
     texts: list[str | None]
-    notes: tuple[str, ...]  #: On values that are written in several ways.
-    doubts: tuple[Premise, ...]  #: On different values that look like one.
+    notes: tuple[str, ...]  #: On values written in several ways.
+    doubts: tuple[Premise, ...]  #: On different values that look the same.
 
 
 def column_of(
@@ -225,7 +225,7 @@ def column_of(
 
 
 def alike(texts: Iterable[str | None], what: str, kind: str) -> tuple[Premise, ...]:
-    """Ask about the first two values that look like one."""
+    """Return a doubt about the first two values that look the same."""
     every = [text for text in texts if text]
     names = {text for text in every if not _COUNTED.fullmatch(text)}
     first: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Predictions and observed labels: where all input is read and checked."""
+"""Predictions and observed labels: the place where all input is read and checked."""
 
 from caltest.data.rows import Rows, Sample, subsample
 from caltest.data.sample import predictions, sample

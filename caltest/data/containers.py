@@ -1,4 +1,4 @@
-"""Containers: whatever holds numbers or names, read as a table with column names."""
+"""Containers: any holder of numbers or names, read as a table with column names."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from caltest.spelling import NAMELESS, is_missing
 Read = TypeVar("Read", bound=Sized)
 Reader: TypeAlias = Callable[[Any, str], Read]
 
-EMPTY = "(empty)"  #: How a column is called whose name is nothing.
-#: What is said of a file that was opened and not read.
+EMPTY = "(empty)"  #: Name of a column whose name is empty.
+#: Message for a file that was opened but not read.
 NOT_LOADED = (
     "a file that is read a block at a time, which only caltest.test takes; call .load() on it, and "
     "give the .rows and .labels of what that returns"
 )
-#: What is no table yet, by the attributes it has, and what to do with it.
+#: Objects that are not tables yet, by their attributes, and what to do with them.
 _UNREAD = (
     (("collect", "lazy"), "a lazy frame, not yet read; call .collect() on it first"),
     (("load", "n_samples"), NOT_LOADED),
     (("rows", "labels"), "a {kind}; give its .rows first, and its .labels second"),
     (("about", "n_samples"), "a {kind}; give predictions first, outcomes second"),
 )
-#: Kinds of arrays that hold no numbers, and what to do with each.
+#: Kinds of arrays without numbers, and what to do with each.
 _NO_NUMBERS = {
     "c": "complex numbers; take the real part if that is meant",
     "M": "dates, not numbers; give numbers",
@@ -48,12 +48,12 @@ _WIDE = (nw.Int128, nw.UInt128)
 
 @dataclass(frozen=True, eq=False)
 class NamedArray:
-    """What a container holds: real numbers, booleans or text, which it may share with the caller."""
+    """The contents of a container: real numbers, booleans or text, perhaps shared with the caller."""
 
     values: np.ndarray
     names: tuple[str, ...] | None = None
     coarse: bool = False  # some numbers have fewer digits than float64: float32, half or bfloat16
-    given: Any = None  # what has names for the rows
+    given: Any = None  # the object with names for the rows
 
     @property
     def is_text(self) -> bool:
@@ -62,7 +62,7 @@ class NamedArray:
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are; of a vector, one."""
+        """Number of columns; 1 for a vector."""
         return 1 if self.values.ndim == 1 else int(self.values.shape[1])
 
     @property
@@ -71,24 +71,24 @@ class NamedArray:
         return self.values[:, 0] if self.values.shape[1:] == (1,) else self.values
 
     def column(self, index: int) -> str:
-        """Name column ``index`` in a message."""
+        """Return the name of column ``index`` for a message."""
         return f"column {index}" if self.names is None else f"column {quoted(self.names[index])}"
 
 
 def listed(names: Iterable[object], limit: int = 8) -> str:
-    """List names in a message, the first few of many."""
+    """Return names as a list for a message; if there are many, the first few."""
     all_names = list(names)
     shown = ", ".join(quoted(name, 40) for name in all_names[:limit]) or "none"
     return shown if len(all_names) <= limit else f"{shown}, … ({len(all_names)} in all)"
 
 
 def shape_of(values: np.ndarray) -> str:
-    """Write a shape as in ``(3, 2)``, without numpy's integer types."""
+    """Return a shape as in ``(3, 2)``, without NumPy's integer types."""
     return str(tuple(int(size) for size in values.shape))
 
 
 def read_table(data: object, what: str) -> NamedArray:
-    """Read a container: array, nested list, tensor on the CPU, frame or series that narwhals knows.
+    """Read a container: array, nested list, tensor on the CPU, frame or series that narwhals supports.
 
     ``what`` is the argument's name, for messages.
     """
@@ -97,7 +97,7 @@ def read_table(data: object, what: str) -> NamedArray:
     if isinstance(data, np.ndarray | list):
         return _from_array(data, what)
     native = native_of(data, what)
-    if isinstance(native, nw.DataFrame):  # before its columns are taken for attributes
+    if isinstance(native, nw.DataFrame):  # before its columns are mistaken for attributes
         return _from_frame(native, what)
     if isinstance(native, nw.Series):
         return _from_series(native, what)
@@ -106,7 +106,7 @@ def read_table(data: object, what: str) -> NamedArray:
         array = attempt(lambda: tensor.detach().cpu().numpy())
         if array is None:  # numpy has no bfloat16
             array = attempt(lambda: tensor.detach().cpu().float().numpy())
-        if array is None:  # it is sparse, or has no data, as on the device "meta"
+        if array is None:  # sparse, or without data, as on the device "meta"
             do = "give a dense one that holds its data, as .to_dense() makes of a sparse one"
             raise InputError(f"{what} is a tensor that is no array; {do}.")
         return _from_array(array, what)
@@ -117,7 +117,7 @@ def read_table(data: object, what: str) -> NamedArray:
 
 
 def native_of(data: Any, what: str) -> Any:
-    """Return a frame or a series as narwhals wraps it, if names are unique; other data unchanged."""
+    """Return a frame or a series wrapped by narwhals, if names are unique; other data unchanged."""
     try:
         if is_xarray(data):
             data = _of_xarray(data)
@@ -134,7 +134,7 @@ def native_of(data: Any, what: str) -> Any:
         found = f"{what} is {quoted(data)} that cannot be read: {reason(error)}"
         raise InputError(f"{found}; give an array.") from error
     if isinstance(native, nw.DataFrame) and len(native.columns):
-        try:  # names of columns may be of any type, and then anything is raised
+        try:  # names of columns may be of any type, and access may raise anything
             for name in native.columns:
                 native.get_column(name)
             native.schema  # noqa: B018
@@ -145,15 +145,15 @@ def native_of(data: Any, what: str) -> Any:
 
 
 def is_framed(data: object) -> bool:
-    """Whether data are a frame or a series of any library, with names of columns or an index."""
-    # What cannot be wrapped says what is wrong when it is read.
+    """Return whether data are a frame or a series of any library, with column names or an index."""
+    # Data that cannot be wrapped get their error when they are read.
     known = attempt(lambda: nw.from_native(data, allow_series=True, pass_through=True))
     framed = isinstance(known, nw.DataFrame | nw.LazyFrame | nw.Series)
     return framed or type(data).__name__ == "RecordBatch" or is_xarray(data)
 
 
 def _of_xarray(data: Any) -> Any:
-    """Return such an array as pandas makes one of it: coordinates of columns are their names."""
+    """Return an xarray array as pandas would hold it, with coordinates as column names."""
     import pandas as pd
 
     values, dims = np.asarray(data.values), data.dims
@@ -183,7 +183,7 @@ def _from_frame(frame: nw.DataFrame[Any], what: str) -> NamedArray:
         raise _missing(what, missing, names)
     dtypes = [column.dtype for column in columns]
     values = None if any(dtype in _WIDE for dtype in dtypes) else np.asarray(frame.to_numpy())
-    if values is None or values.dtype.kind == "O":  # of numbers all the same, as of Arrow in pandas
+    if values is None or values.dtype.kind == "O":  # still numbers, as Arrow's in pandas
         values = np.column_stack([_numpy(column) for column in columns])
     return NamedArray(_plain(values, what), names, any(map(_is_coarse, dtypes)))
 
@@ -200,7 +200,7 @@ def _from_series(series: nw.Series[Any], what: str, names: tuple[str, ...] = ())
 
 
 def _missing(what: str, missing: Mask, names: Sequence[str] = ()) -> InputError:
-    """Say where the first missing value is, in a column that has a number if it has no name."""
+    """Return the error for the first missing value; a column without a name gets its number."""
     row, *places = (int(index) for index in np.argwhere(missing)[0])
     column = "".join(f", column {quoted(names[k]) if names else k}" for k in places[:1])
     do = "fill them, or leave these rows out of probs and labels alike"
@@ -209,7 +209,7 @@ def _missing(what: str, missing: Mask, names: Sequence[str] = ()) -> InputError:
 
 
 def check_named(names: Sequence[object], what: str) -> None:
-    """Raise if a column has a name that cannot be written, or one of several has none, or NaN."""
+    """Raise if a column name cannot be written, or if one of several is missing or NaN."""
     for place, name in enumerate(names):
         missing = type(name).__name__ in NAMELESS or (isinstance(name, float) and math.isnan(name))
         if as_text(name) is None or (missing and len(names) > 1):
@@ -218,18 +218,18 @@ def check_named(names: Sequence[object], what: str) -> None:
 
 
 def check_distinct(names: Sequence[str], what: str = "columns") -> None:
-    """Raise if two columns, or what else has names, have one name."""
+    """Raise if two columns, or other named things, have one name."""
     if twice := sorted(name for name, count in Counter(names).items() if count > 1):
         raise InputError(f"two {what} have one name ({listed(twice)}); rename one of them.")
 
 
 def name_of(series: Any) -> str:
-    """Return the name of a series of narwhals; nothing if it has none, or is missing."""
+    """Return the name of a narwhals series; "" if it has none, or it is missing."""
     return "" if type(series.name).__name__ in NAMELESS else as_text(series.name) or ""
 
 
 def _numpy(series: nw.Series[Any]) -> np.ndarray:
-    """Return a column as an array; numpy has no integers of 128 bits."""
+    """Return a column as an array; NumPy has no 128-bit integers."""
     return np.asarray((series.cast(nw.Float64) if series.dtype in _WIDE else series).to_numpy())
 
 
@@ -254,7 +254,7 @@ def _from_array(data: Any, what: str) -> NamedArray:
     check_unmasked(what, data, "leave these rows out of probs and labels alike")
     try:
         values = np.asarray(data)
-    except Exception as error:  # what calls itself an array may raise anything
+    except Exception as error:  # an object that calls itself an array may raise anything
         lengths = attempt(lambda: [len(row) for row in data]) or [0]
         odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
         text = "cannot be read as an array: its rows differ in kind"
@@ -275,7 +275,7 @@ def _from_array(data: Any, what: str) -> NamedArray:
 
 
 def _plain(values: np.ndarray, what: str) -> np.ndarray:
-    """Pass arrays of real numbers, booleans and text; refuse every other kind."""
+    """Accept arrays of real numbers, booleans and text; raise for every other kind."""
     kind = values.dtype.kind
     if kind in "biufUT":
         return values
@@ -302,13 +302,13 @@ def _plain(values: np.ndarray, what: str) -> np.ndarray:
 
 
 def cells_of(column: Any, what: str) -> list[Any] | None:
-    """Return the entries of a column in any container, None for masked ones; None if it is none."""
+    """Return the entries of a column in any container, None for masked ones; else None."""
     native = native_of(column, what)
     if isinstance(native, nw.DataFrame) and len(native.columns) == 1:
         native = native.get_column(native.columns[0])
     if isinstance(native, nw.Series):
         kinds: list[Any] = [str(native.dtype).lower()]
-        if native.dtype in (nw.Categorical, nw.Enum, nw.Unknown):  # of others it says all
+        if native.dtype in (nw.Categorical, nw.Enum, nw.Unknown):  # others are complete
             kinds.append(attempt(lambda: str(native.to_numpy().dtype)))
         own = next((each for each in kinds if each in _COARSE), None)
         return _short(native.to_list(), own) if own else list(native.to_list())
@@ -324,13 +324,13 @@ def cells_of(column: Any, what: str) -> list[Any] | None:
         found: Any = column.tolist() if column.ndim == 1 else None
         if found and (kind := str(column.dtype).removeprefix("torch.")) in _COARSE:
             found = _short(found, kind)
-    except Exception:  # what calls itself an array may raise anything
+    except Exception:  # an object that calls itself an array may raise anything
         return None
     return found if isinstance(found, list) else None
 
 
 def entries_of(column: Any, what: str) -> list[Any]:
-    """Return the entries of one column, as `cells_of`; raise if it is none."""
+    """Return the entries of one column, like `cells_of`; raise if it is not a column."""
     cells = cells_of(column, what)
     ndim = attempt(lambda: int(column.ndim)) or 1
     kinds = set(map(type, cells or ()))
@@ -346,7 +346,7 @@ def entries_of(column: Any, what: str) -> list[Any]:
 def columns_of(
     given: Any, what: str, only: str, n_rows: int, read: Reader[Read], beside: Mapping[str, object]
 ) -> dict[str, Read]:
-    """Return columns that describe the rows, by name, as ``read`` reads each of them.
+    """Return columns that describe the rows, by name, each read by ``read``.
 
     Parameters
     ----------
@@ -391,6 +391,6 @@ _COARSE = ("float32", "float16")
 
 
 def _short(cells: Sequence[Any], kind: str) -> list[Any]:
-    """Return numbers of float32 or half as they are written: 0.1, and not the number next to it."""
+    """Return float32 or half-precision numbers as written: 0.1, and not the nearest such float."""
     own = np.dtype(kind).type
     return [x if is_missing(x) or x == x // 1 else float(str(own(x))) for x in cells]

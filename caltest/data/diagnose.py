@@ -1,7 +1,7 @@
-"""What an input looks like: wrong predictions, and probabilities of 0.
+"""Diagnosis of inputs: mistaken predictions, and probabilities of 0.
 
-Of several mistakes the most telling is said. A wrong cause is worse than none: why probabilities are 0
-is said only where hardly anything else looks like it.
+If several mistakes fit, the most specific one is reported. A wrong cause is worse than none: a cause
+for probabilities of 0 is given only if hardly anything else looks like it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _LOOKS = {
     "no steps": "probs has rows that no probabilities round to in steps of {step}{count}: "
     "{row} sums to {found}; give one column for every class, or correct these rows.",
 }
-#: What to do, in Python and in a shell.
+#: Words for what to do, in Python and in a shell.
 WORDS: dict[str, Any] = {
     "logits": Argument("logits", True),
     "exponentials": Argument("np.exp(probs)", shell="their exponentials"),
@@ -93,11 +93,11 @@ class Suspect:
 
     @property
     def outside(self) -> Mask:
-        """Which entries lie outside [0, 1], (n, m)."""
+        """Mask of entries outside [0, 1], (n, m)."""
         return (self.values < -self.tolerance) | (self.values > 1 + self.tolerance)
 
     def facts(self, wrong: Mask) -> dict[str, Any]:
-        """Return facts on wrong entries (n, m): in how many rows they are, the first, and its row."""
+        """Return facts on wrong entries (n, m): how many rows have some, the first, and its row."""
         rows = np.asarray(wrong.any(axis=1))
         row, column = map(int, np.argwhere(wrong)[0])
         named = "" if wrong.shape[1] == 1 else f", {self.table.column(column)}"
@@ -109,20 +109,20 @@ class Suspect:
             "count": OfAll(f", {of}"),
             "row": row,
             "found": f"{self.sums[row]:.9g}",
-            "column": self.table.column(int(np.argmin(wrong.any(axis=0)))),  # where none is wrong
+            "column": self.table.column(int(np.argmin(wrong.any(axis=0)))),  # one that is right
         }
 
     @property
     def are_numbers(self) -> bool:
-        """Whether outcomes are no classes, so that these seem to predict numbers."""
+        """Whether outcomes are not classes, so that the predictions are probably numbers."""
         p, y, m = self.values, self.labels, self.values.shape[1]
         if y is None or y.dtype.kind not in "iuf" or not np.isfinite(p).all():
             return False
         off = self.outside.any(axis=1) | ((np.abs(self.sums - 1) > 1e-2) & (m > 1))
-        known = np.unique(y[np.isfinite(y) & (y != -1)])  # which marks a missing label
+        known = np.unique(y[np.isfinite(y) & (y != -1)])  # -1 marks a missing label
         whole = (known == np.round(known)).all()
         few = len(known) <= 2 * m + 2 or np.median(p) > known[-1]
-        # Three classes or more have a column each; ratings are forecast by one number, between them.
+        # Three or more classes have a column each; ratings are forecast by one number, between them.
         few &= m > 1 or len(known) < 3 or np.mean(abs(p - p.clip(*known[[0, -1]])) > 0.5) > 0.05
         if m == 1 and np.count_nonzero(known % 1) > 0.5 * len(known):  # measured
             return bool(off.any())
@@ -131,12 +131,12 @@ class Suspect:
 
     @property
     def are_sets(self) -> bool:
-        """Whether these say which classes a set holds."""
+        """Whether entries tell which classes a set holds."""
         return bool(np.isin(self.values, (0, 1)).all() and np.mean(self.sums > 1) > 0.05)
 
     @property
     def are_scores(self) -> bool:
-        """Whether numbers that are not negative fit labels better as odds than as percentages."""
+        """Whether non-negative numbers fit the labels better as odds than as percentages."""
         p, y = self.values, self.labels
         if y is None or y.dtype.kind not in "biuf" or len(y) < 20 or not np.isin(y, (0, 1)).all():
             return False
@@ -146,19 +146,19 @@ class Suspect:
 
 # ------------------------------------------------------------------ rounded
 
-_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5  # with one anything is explained; with six nothing need be
+_FEWEST_DECIMALS, _MOST_DECIMALS = 2, 5  # one explains anything; with six, nothing needs it
 _MOST_OFF = 0.02
-_ON_GRID = 1e-9  # how far from a multiple of the step a multiple may be
-_ON_GRID_COARSE = 1e-7  # of float32
+_ON_GRID = 1e-9  # tolerance for multiples of the step
+_ON_GRID_COARSE = 1e-7  # tolerance for float32
 
 
 def looks_rounded(suspect: Suspect) -> bool:
-    """Whether rounding explains why rows do not sum to 1, and no class can be missing that matters.
+    """Return whether rounding explains row sums other than 1, and no class of importance is missing.
 
-    With d decimals an entry is off by h = 10⁻ᵈ/2 at most, a zero only downwards. So no row of m
-    entries may be below 1 by more than mh, or above by more than h an entry that is not 0. A missing
-    class makes sums too small on average, where errors of rounding cancel: the mean may be below 1 by
-    half of what zeros could hide, and by noise.
+    With d decimals an entry is off by h = 10⁻ᵈ/2 at most, a zero only downwards. So a row of m entries
+    may sum to less than 1 by at most mh, or to more by at most h per non-zero entry. A missing class
+    makes sums too small on average, while rounding errors cancel: the mean may be below 1 by half of
+    what zeros could hide, plus noise.
     """
     decimals = _decimals(suspect)
     if not _FEWEST_DECIMALS <= decimals <= _MOST_DECIMALS:
@@ -168,13 +168,13 @@ def looks_rounded(suspect: Suspect) -> bool:
     allowed = np.where(off > 0, width - zeros, width) * half
     if np.any(np.abs(off) > np.minimum(allowed, _MOST_OFF) + _multiples_within(suspect)):
         return False
-    # Six standard errors, as files are checked in a thousand blocks; equal rows are off alike.
+    # Six standard errors, as files are checked in a thousand blocks; equal rows have equal errors.
     noise = 6.0 * half * np.sqrt((width - zeros.mean()) / 3 / rows) + 0.05 * width * half
     return bool(-noise - 0.5 * half * zeros.mean() <= off.mean() <= noise)
 
 
 def _decimals(suspect: Suspect) -> int:
-    """Return how many decimals all entries have at most; 0 if more than are looked for."""
+    """Return the largest number of decimals of all entries; 0 if it is more than this searches."""
     values, most = suspect.values, _multiples_within(suspect)
     return next((d for d in range(1, 8) if np.abs(values - np.round(values, d)).max() < most), 0)
 
@@ -186,7 +186,7 @@ def _multiples_within(suspect: Suspect) -> float:
 def in_steps(suspect: Suspect, step: float) -> Array:
     """Return the values (n, m), or (n, 1), as exact multiples of a step of which 1 is a multiple.
 
-    A row may then sum to 1 within half a step an entry, where an entry of 0 was rounded down only.
+    A row may then sum to 1 within half a step per entry, as an entry of 0 was only rounded down.
 
     Raises
     ------
@@ -214,7 +214,7 @@ def in_steps(suspect: Suspect, step: float) -> Array:
 
 
 def probs_error(suspect: Suspect) -> InputError:
-    """Say what predictions that are not on the simplex look like."""
+    """Return the error for predictions off the simplex, with what they look like."""
     with np.errstate(over="ignore", invalid="ignore"):
         kind, wrong = next((kind, wrong) for kind, looks, wrong in _looks(suspect) if looks)
     facts: dict[str, Any] = WORDS | suspect.facts(wrong)
@@ -234,7 +234,7 @@ def probs_error(suspect: Suspect) -> InputError:
 
 
 def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
-    """Yield what they may look like, if they do, and by which entries; the most telling first."""
+    """Yield the names of possible mistakes, whether each fits, and its entries; most specific first."""
     values, sums, outside, near = suspect.values, suspect.sums, suspect.outside, suspect.tolerance
     low, high, nan, width = values.min(), values.max(), ~np.isfinite(values), values.shape[1]
     every, off, whole = np.ones_like(nan), np.abs(sums - 1), (values == np.round(values)).all()
@@ -252,14 +252,14 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
         yield "percentage", low >= 0, outside
         yield "logarithms", high <= 0, outside
         yield "logit", True, outside
-    # A column that is no probability is what the row sums exceed 1 by, in every row.
+    # A column that is not a probability equals the excess of the row sums over 1, in every row.
     excess = (sums - 1)[:, None]
     extra = (np.abs(values - excess).max(axis=0) <= 1e-3) & (width >= 3)
     others_fit = np.abs(excess).max() >= 0.05 and not outside[:, ~extra].any()
     yield "no probability", extra.any() and others_fit, every & (np.arange(width) != extra.argmax())
     yield "percentages", low >= 0 and np.abs(sums - 100).max() <= 1, every
     yield "counts", low >= 0 and sums.min() >= 1 and high > 1 and whole, every
-    # A few bad rows are bad rows; logits are off in most, and leave [0, 1] in every column.
+    # A few bad rows are just bad rows; logits are off in most rows, and leave [0, 1] in every column.
     most = outside.any(axis=1).mean() >= 0.5 and np.mean(off > 1e-2) >= 0.5
     yield "other columns", most and len(values) >= 20 and not outside.any(axis=0).all(), outside
     yield "scores", most and low >= 0, outside
@@ -268,13 +268,13 @@ def _looks(suspect: Suspect) -> Iterator[tuple[str, Any, Mask]]:
     beyond, steps = every & (off > near)[:, None], np.diff(values)
     one_way = width > 2 and ((steps >= 0).all() or (steps <= 0).all())
     one_way |= width == 2 and steps.min() >= 0 and np.median(steps) < 0.2
-    kind = "pairs" if width == 2 else "curves"  # a class short, rows sum to less
+    kind = "pairs" if width == 2 else "curves"  # with a class missing, rows sum to less
     yield kind, one_way and len(values) >= 10 and sums.max() > 1.05, beyond
     yield "sums", True, beyond
 
 
 def _advice(suspect: Suspect) -> str:
-    """Say why rows may not sum to 1."""
+    """Return advice on why rows may not sum to 1."""
     values, columns, tolerance = suspect.values, suspect.values.shape[1], suspect.tolerance
     off, decimals = np.abs(suspect.sums - 1), _decimals(suspect)
     if len(values) == columns and np.abs(values.sum(axis=0) - 1).max() <= tolerance:
@@ -302,20 +302,20 @@ def _advice(suspect: Suspect) -> str:
 # ------------------------------------------------------------------ zeros
 
 _MOST_VOTES = 1000
-_FINEST = 1e-5  # step that rounding is recognised by
+_FINEST = 1e-5  # smallest step recognised as rounding
 
 
 def advice_on_zeros(rows: Any) -> str:
-    """Say why probabilities are 0 and what to do, if all are 0 or 1 or multiples of a step; else ""."""
+    """Return advice on probabilities of 0, if all are 0 or 1 or multiples of a step; else ""."""
     probs, rounded = rows.probs, rows.sums_off > 0.9 * _FINEST
     some = probs[:: -(-probs.size // 1_000_000)]
-    if rounded:  # rows that did sum to 1 still hold what was stated
+    if rounded:  # rows that did sum to 1 still hold the stated values
         some = some[(some < 1.0).all(axis=1)]
         grids = (np.abs(some - np.round(some, d)).max(axis=1) < _ON_GRID_COARSE for d in range(1, 6))
         *coarser, finest = (some[on_grid] for on_grid in grids)
         enough = len(finest) >= 0.05 * len(some)
         some = next((x for x in coarser if len(x) >= 0.9 * len(finest)), finest)[: len(some) * enough]
-    if min(len(some), len(probs)) < 20:  # which may look like anything
+    if min(len(some), len(probs)) < 20:  # too few to be distinctive
         return ""
     if ((some == 0.0) | (some == 1.0)).all():
         found = "Every probability is 0 or 1, as of class decisions or of trees with pure leaves"
@@ -328,7 +328,8 @@ def advice_on_zeros(rows: Any) -> str:
         save += f", or {ask_about_one(step, rows.n_classes)}"
     if rounded or per_one > _MOST_VOTES:
         return f"Zeros are rounded, to multiples of {step:.6g}: {save}."
-    # One more vote, shared as the classes are: one for every class would outvote few real ones.
+    # One more vote, shared in proportion to the classes: one for every class would outvote few real
+    # ones.
     return (
         f"Every probability is a multiple of {step:.6g}. If they are rounded, {save}. If they are "
         f"shares of {per_one} votes, give (votes + share)/({per_one} + 1), the share of the class "
@@ -337,20 +338,20 @@ def advice_on_zeros(rows: Any) -> str:
 
 
 def step_of(probs: Array) -> float | None:
-    """Return the largest step of which all probabilities are multiples, unless by chance."""
+    """Return the largest step that all probabilities are multiples of, unless this may be chance."""
     values = np.unique(probs[(probs > 0.0) & (probs < 1.0)])
     few = values[:: max(1, len(values) // 100)]
     for per_one in (*range(2, _MOST_VOTES + 1), 10_000, 100_000) if len(values) else ():
         off = (np.abs(x - np.round(x * per_one) / per_one).max() for x in (few, values))
         if all(most < _ON_GRID_COARSE for most in off):
-            # As many shares of blocks of rows have no small common denominator.
+            # Equally many shares of blocks of rows have no small common denominator.
             several = 5 if 100 % per_one == 0 else 30
             return 1.0 / per_one if len(values) >= max(3, min(several, (per_one - 1) // 2)) else None
     return None
 
 
 def ask_about_one(step: float, n_classes: int) -> str:
-    """Say how to test one probability that was rounded to a step."""
+    """Return advice on how to test one probability that was rounded to a step."""
     lens = "lens='top_label', " * (n_classes > 2)
     typed = f"{'--lens top_label ' * (n_classes > 2)}--rounding {step:.6g}"
     call = Argument(f"caltest.test(..., {lens}rounding={step:.6g})", shell=f"caltest test {typed}")
@@ -362,9 +363,9 @@ def impossible_labels(
 ) -> tuple[str, ...]:
     """Return a note if a label with predicted probability 0 was observed: no test is needed then.
 
-    Say too where probabilities of 0 come from and what to do, if that is plain.
-    ``view`` is a sample of classes or of numbers, of which only rows with ``label`` are looked at;
-    ``what`` names its labels.
+    A second note tells where probabilities of 0 come from and what to do, if that is clear. ``view`` is
+    a sample of classes or of numbers, whose rows with ``label``, if any, are checked; ``what`` names
+    its labels.
     """
     rows, broken = view.rows, view.rows.impossible(view.labels)
     if label is not None:

@@ -1,4 +1,4 @@
-"""Columns that describe the rows, and were known before the outcome: numbers, dates, and categories."""
+"""Columns that describe the rows, known before the outcome: numbers, dates, and categories."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from caltest.exceptions import Argument, InputError, Phrase, Row
 from caltest.laws.base import as_stated
 from caltest.spelling import column_of, different, is_missing, moment_of, no_value, number_of, spelled
 
-#: What to do where rows are read a block at a time.
+#: Advice for rows that are read block by block.
 READ_WHOLE = "read the file whole, by caltest.files.read"
 _MOST_LEVELS = 1000
-_PARTS = 10  # of numbers, where few values are needed
+_PARTS = 10  # parts of numbers, if few values are needed
 _START = np.datetime64("1970-01-01", "us")
-#: What dates are written in, and its microseconds.
+#: Units for writing dates, in microseconds.
 _UNITS = {"D": 86_400_000_000, "h": 3_600_000_000, "m": 60_000_000, "s": 1_000_000, "ms": 1000, "us": 1}
 
 
@@ -66,12 +66,12 @@ class Feature:
         return not np.array_equal(self.values, first, equal_nan=True)
 
     def between(self, low: float, high: float) -> float:
-        """Return the same as a number."""
+        """Return the shortest number, or date, in that range as a number."""
         text = self.written(low, high)
         return float(np.datetime64(text, "us").astype(np.int64)) / 1e6 if self.dates else float(text)
 
     def codes(self) -> tuple[Places, Places]:
-        """Return each value's place among those that occur; numbers also in a few parts of these."""
+        """Return each value's place among those that occur; for numbers also its part of a few."""
         _, places, counts = np.unique(self.values, return_inverse=True, return_counts=True)
         places = places.reshape(-1)
         parts = _PARTS * (np.cumsum(counts) - 1) // len(places)
@@ -80,11 +80,11 @@ class Feature:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Columns of the same n rows, and what is worth telling of how they were read."""
+    """Columns of the same n rows, with notes on how they were read."""
 
     columns: tuple[Feature, ...]
     notes: tuple[str, ...] = ()
-    #: What was made of all rows for statistics, by its options.
+    #: Objects that statistics computed from all rows, by their options.
     made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @property
@@ -93,7 +93,7 @@ class Features:
         return tuple(each.name for each in self.columns)
 
     def take(self, rows: Any) -> Features:
-        """Return some rows."""
+        """Return the features of some rows."""
         if isinstance(rows, slice) and rows == slice(None):
             return self
         columns = tuple(replace(each, values=each.values[rows]) for each in self.columns)
@@ -109,8 +109,7 @@ def read_features(
     """Read columns that describe the rows and were known before the outcome.
 
     Numbers written as text are numbers, unless they are codes with leading zeros; dates and times are
-    seconds since 1970 (in UTC where they have a zone), spans of time are days. Whatever else has a name
-    is a category.
+    seconds since 1970 (in UTC if they have a zone), time spans are days. All other text is a category.
 
     Parameters
     ----------
@@ -154,10 +153,10 @@ def read_features(
 
 
 def read_order(order: Any, n_rows: int, counting: Places | None, **beside: object) -> Places:
-    """Return the place of every row that counts among the numbers, or instants, of one column.
+    """Return the place of every row with weight among the numbers, or instants, of one column.
 
-    They are compared as they are written, whole numbers of any size and nanoseconds too. What the
-    arguments are is said of :func:`read_features`.
+    They are compared as written, including integers of any size and nanoseconds. The arguments are
+    described in :func:`read_features`.
 
     Raises
     ------
@@ -182,7 +181,7 @@ def read_order(order: Any, n_rows: int, counting: Places | None, **beside: objec
 
 
 def _moment(cell: Any) -> datetime | float | None:
-    """Return a date, or a number, whole ones of any size; None if it is neither."""
+    """Return a date, or a number, with integers of any size; None if it is neither."""
     text = spelled(cell) or ""
     if (moment := moment_of(text)) is not None:
         return cast("datetime", moment.item())
@@ -203,7 +202,7 @@ def _by_name(given: Any) -> Any:
 
 
 def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
-    """Return numbers, times and spans of time, and declared categories, as arrays; others in a list."""
+    """Return numbers, times, time spans and declared categories as arrays; others as a list."""
     native, values = native_of(column, what), column
     if isinstance(native, nw.Series):
         dtype = native.dtype
@@ -219,12 +218,12 @@ def _entries(column: Any, what: str) -> np.ndarray | list[Any]:
         values = values[:, 0] if values.shape[1:] == (1,) else values
         if values.ndim == 1:
             return values
-    # Lists in a named column are cells that are wrong; in a nameless one they are rows.
+    # Lists in a named column are wrong cells; in a nameless one they are rows.
     return (what != "features" and cells_of(column, what)) or entries_of(column, what)
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
-    """Return numbers, seconds since 1970, or days, NaN where missing."""
+    """Return numbers, seconds since 1970, or days; NaN if missing."""
     kind = values.dtype.kind
     if kind not in "Mm":
         return np.asarray(as_stated(values).astype(np.float64))
@@ -233,14 +232,14 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _number(cell: Any) -> float:
-    """Return the number that a cell is, or that it is written as; NaN if it is none."""
+    """Return the number that a cell is, or that its text is; NaN if it is not a number."""
     text = (as_text(cell) or "").strip()
     known = as_float(float(text) if text in ("inf", "-inf") else cell)
     return number_of(text) if known is None else known
 
 
 def _read(name: str, cells: Any, notes: list[str], of: str) -> Feature:
-    """Read entries as numbers or dates if all are, else as a category, as arrays are declared."""
+    """Read entries as numbers or dates if all are, else as a category; arrays are declared."""
     what = f"column {quoted(name)} of {of}"
     written, distinct = different(cells, what)
     every = distinct.tolist()
@@ -276,7 +275,7 @@ def _read(name: str, cells: Any, notes: list[str], of: str) -> Feature:
 
 
 def refuse_tolerance(features: Features | None) -> None:
-    """Raise where errors are allowed, and features are searched for any."""
+    """Raise if a tolerance is set while features are searched for any error."""
     if features is not None:
         do = f"leave one out, or give {Argument('materiality')} instead"
         text = "are searched for errors of any size, and a tolerance or rounding allows some"

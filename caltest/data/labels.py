@@ -1,4 +1,4 @@
-"""Labels: numbers or names, matched to the columns; and rates at which rows were kept by label."""
+"""Labels: numbers or names, matched to the columns; and sampling rates by label."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from caltest.exceptions import Argument, InputError, OfAll, Phrase
 from caltest.laws.classes import Array
 
 _WHOLE = re.compile(r"-?\d+(\.0+)?")
-_MOST_DIGITS = 18  # of a number that 64 bits hold
-#: Words that say yes, and the one that says no to each; besides, "not" stands before any word.
+_MOST_DIGITS = 18  # of a number that fits into 64 bits
+#: Words for yes, and the opposite of each; besides, "not" may precede any word.
 _YES = ("true", "t", "yes", "y", "positive", "pos", "present", "success", "pass", "on")
 _NO = ("false", "f", "no", "n", "negative", "neg", "absent", "failure", "fail", "off")
 _OPPOSITES = dict(zip(_YES, _NO, strict=True))
@@ -72,10 +72,10 @@ def column_indices(
 ) -> tuple[Places, tuple[str, ...]]:
     """Return the column, 0..m−1, that each label (n,) means, and notes on how they were matched.
 
-    Numbers are column indices, unless the columns' names carry numbers of their own (``"1"``,
-    ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to what they
-    differ in ("cat" of "prob_cat" or "P(cat)"), in small letters if need be. Of two columns, True and
-    False are matched to the names, never by place.
+    Numbers are column indices, unless the columns' names contain numbers of their own (``"1"``,
+    ``"prob_1"``): then labels are matched to these. Text is matched to the names, or to the parts in
+    which they differ ("cat" of "prob_cat" or "P(cat)"), in lower case if necessary. With two columns,
+    True and False are matched to the names, never by position.
     """
     values, are_booleans = labels.values, labels.values.dtype.kind == "b"
     if are_booleans and n_classes != 2:
@@ -101,7 +101,7 @@ def column_indices(
     check_whole(values)
     if names is not None and n_classes == 2:
         yes, no = _told_apart(names)
-        if no == _OPPOSITES.get(yes) if yes else no in _NOT:  # by place, a label 1 would be no
+        if no == _OPPOSITES.get(yes) if yes else no in _NOT:  # by position, a label 1 would be no
             _check_range(values, 2)
             if (yes, no) == ("true", "false"):
                 note = f"Labels were matched to the column names: 1 is {quoted(names[0])}."
@@ -126,20 +126,20 @@ def column_indices(
     return indices.astype(np.intp), ("Labels were matched to the numbers in the column names.",)
 
 
-#: What is said of any probability.
+#: Words for any probability.
 _GENERAL = {"p", "pr", "prob", "proba", "probability", "class", "label", "score", "pred", "y"}
 
 
 def says_no(column: str, no: str, yes: str, *, alone: bool = False) -> bool:
-    """Whether a column is called as one class, perhaps alone, and is read as the other."""
+    """Return whether a column is named like one class, perhaps alone, but is read as the other."""
     said, first, second = (set(re.findall(r"\d+|[^\W\d_]+", x.casefold())) for x in (column, no, yes))
-    if alone or no.isdigit():  # "model 0" is no class 0, nor is the default name 0 of a column
+    if alone or no.isdigit():  # "model 0" is not class 0, nor is a column's default name 0
         return said - _GENERAL == first and column != "0"
     return first <= said and not second <= said
 
 
 def pairs_of(labels: NamedArray) -> list[tuple[str, str]]:
-    """Return what classes 0 and 1 may be called, by the labels of two classes."""
+    """Return possible names of classes 0 and 1, from the labels of two classes."""
     if not labels.is_text:
         return [("0", "1"), ("false", "true")]
     words = {str(label).casefold() for label in labels.values.tolist()}
@@ -147,7 +147,7 @@ def pairs_of(labels: NamedArray) -> list[tuple[str, str]]:
 
 
 def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
-    """Read the numbers in names that are numbers, or share a prefix before them; None for others."""
+    """Return the numbers in names that are numbers, or share a prefix before them; None for others."""
     if all(_WHOLE.fullmatch(name) for name in names):
         digits = [name.partition(".")[0] for name in names]
     else:
@@ -166,7 +166,7 @@ def numbers_in(names: Sequence[str]) -> tuple[int, ...] | None:
 
 
 def _by_name(labels: list[str], names: tuple[str, ...]) -> tuple[Places, tuple[str, ...]]:
-    """Look labels up among names in the first of their forms that has all of them."""
+    """Look labels up among names, in the first form of these that has all labels."""
     different, best = dict.fromkeys(labels), np.full(len(labels), -1)
     for change, form in forms(names):
         index = {name: k for k, name in enumerate(form)}
@@ -206,7 +206,7 @@ def _told_apart(names: Sequence[str]) -> tuple[str, str]:
 
 
 def check_whole(values: np.ndarray) -> None:
-    """Raise unless labels (n,) or (n, k) are whole numbers, saying what they look like."""
+    """Raise unless labels (n,) or (n, k) are whole numbers, with what they look like."""
     if values.dtype.kind != "f":
         return
     finite = np.isfinite(values)
@@ -221,7 +221,7 @@ def check_whole(values: np.ndarray) -> None:
 
 
 def _check_range(values: np.ndarray, n_classes: int) -> None:
-    """Raise unless whole numbers lie in 0..m−1, saying what they look like."""
+    """Raise unless whole numbers lie in 0..m−1, with what they look like."""
     low, high = int(values.min()), int(values.max())
     if low >= 0 and high < n_classes:
         return
@@ -238,21 +238,21 @@ def _check_range(values: np.ndarray, n_classes: int) -> None:
 
 # ------------------------------------------------------------------ sampling rates
 #
-# A row of class k may have been kept with a known probability s_k, independently of all else. Among the
-# rows kept
+# A row of class k may have been kept with a known probability s_k, independently of everything else.
+# Among the rows kept
 #
 #     P(Y = k | g) = g_k s_k / Σ_l g_l s_l,
 #
-# exactly, so predictions transformed like this are calibrated among these if those of all rows were.
-# Weights 1/s_k would be functions of the labels, which no test of predictions may count by.
+# exactly, so predictions transformed like this are calibrated among these if the predictions of all
+# rows were. Weights 1/s_k would be functions of the labels, which no test of predictions may use.
 
 
 def kept_at(
     probs: Array, classes: tuple[str, ...] | None, rates: object, weights: Array | None = None
 ) -> tuple[Array, str]:
-    """Transform predictions of all rows into those of the rows that were kept.
+    """Transform predictions of all rows into predictions of the rows that were kept.
 
-    Returned with them is a sentence: what was predicted on average before and after.
+    A sentence on the mean prediction before and after is also returned.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def kept_at(
     by_class = rates_by_class(rates, probs.shape[1], classes)
     shares = np.ones(probs.shape[1])
     shares[list(by_class)] = list(by_class.values())
-    shares /= shares.max()  # what is common to all classes cancels
+    shares /= shares.max()  # a factor common to all classes cancels
     kept = probs * shares
     kept /= kept.sum(axis=1, keepdims=True)
     named = list(by_class) if probs.shape[1] > 2 else [1]
@@ -295,7 +295,7 @@ def kept_at(
 
 
 def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> dict[int, float]:
-    """Return the rates by column; raise unless each is of a class, and in (0, 1]."""
+    """Return the rates by column; raise unless each belongs to a class, and is in (0, 1]."""
     if not isinstance(rates, Mapping) or not rates:
         do = "give the rate of every class that was not kept whole, as in {0: 0.01}"
         raise InputError(argument="sampling_rates", found=quoted(rates), do=do)
@@ -312,7 +312,7 @@ def rates_by_class(rates: object, m: int, classes: tuple[str, ...] | None) -> di
 
 
 def _column(which: object, m: int, classes: tuple[str, ...] | None) -> int:
-    """Return the column of a class that is named or numbered as labels are."""
+    """Return the column of a class that is named or numbered like labels."""
     number = whole_number(which)
     try:
         cell = which if number is None else number

@@ -1,18 +1,18 @@
-"""What exactness rests on, where the data show otherwise.
+"""The premises of exactness, checked against the data.
 
-Outcomes are compared with draws of independent rows. So rows must be independent given what was
-predicted for them, weights and groups must be known before the outcome, and the model must not have
-seen the rows. What the data refute with certainty is refused; what they suggest is a :class:`Premise`
-of the result.
+Outcomes are compared with draws of independent rows. So rows must be independent given their
+predictions, weights and groups must be known before the outcome, and the model must not have seen the
+rows. If data refute one of these with certainty, they are refused; if they only cast doubt on it, the
+result gets a :class:`Premise`.
 
 *Members that rows share*: with one set of residuals around every forecast, or one climatology, the
-pools of all rows together give the outcome away. *Functions of the outcome*: if every weight, or group,
-occurs with one class only, the predictions say how probable that is. *Rows used to fit*: a
-recalibration makes sums of errors exactly 0, as those of new rows hardly ever are. *Copies*: the labels
-of two independent rows with the same predictions g differ with probability 1 − |g|². If the labels of
-many such pairs hardly ever differ, the rows are one row several times, or the labels were used to fit
-the model. Labels that differ as often as they should prove nothing about dependence; but where most
-rows share predictions of full precision with a few others, one may ask.
+pools of all rows together reveal the outcome. *Functions of the outcome*: if every weight, or group,
+occurs with one class only, the predictions give the probability of this. *Rows used to fit*: a
+recalibration makes sums of errors exactly 0, which hardly ever happens for new rows. *Copies*: the
+labels of two independent rows with the same predictions g differ with probability 1 − |g|². If the
+labels of many such pairs hardly ever differ, the rows are one row several times, or the labels were
+used to fit the model. Labels that differ as often as they should prove nothing about dependence; but if
+most rows share predictions of full precision with a few others, the user is asked.
 """
 
 from __future__ import annotations
@@ -33,25 +33,26 @@ from caltest.exceptions import Argument, InputError, Premise
 from caltest.laws import Classes, Law, Members, Point, Pool, Pools, Predictive, Quantiles
 from caltest.laws.classes import Array
 
-NO_CHANCE = 1e-6  #: What is less probable than this under H0 is no chance.
+NO_CHANCE = 1e-6  #: Events less probable than this under H0 are not chance.
 _MANY = 1000  # different values
 _MOST_LOOKED_AT = 20_000  # rows whose members are compared, and rows of draws
 
 
 def premises_of(sample: Sample, pvalue: float | None = None) -> tuple[Premise, ...]:
-    """Return what the data suggest against independent rows that were not used to fit.
+    """Return doubts that the data cast on independent rows that were not used to fit.
 
-    Errors of rows that were used to fit are small. If a single test has found an error, they are not
-    looked for; if it has not, the fit of a slope alone is not, which takes longer than some tests.
+    Errors of rows that were used to fit are small. If a single test has found an error, such rows are
+    not searched for; if it has not, the fit of a slope alone is not, because it takes longer than some
+    tests.
     """
     seen = _used_to_fit(sample, pvalue is None) if pvalue is None or pvalue > 0.05 else ()
     return (*sample.premises, *sample.rows.doubts, *seen, *copied_rows(sample))
 
 
 def _precision(values: Array) -> float:
-    """Return half a unit of the last decimal of numbers: how far they may be from what was computed."""
+    """Return half a unit of the last decimal of numbers, a bound of their rounding errors."""
     some = values.ravel()[:: max(1, values.size // _MOST_LOOKED_AT)]
-    if np.abs(some).max(initial=0.0) > 1e15:  # which have no decimals
+    if np.abs(some).max(initial=0.0) > 1e15:  # these have no decimals
         return float(np.abs(some).max()) * 2.0**-50
     for digits in range(1, 7):
         near = np.round(some, digits)
@@ -64,12 +65,12 @@ def _precision(values: Array) -> float:
 # ------------------------------------------------------------------ members that rows share
 
 _FEWEST_ROWS = 20
-_SHARED = 0.2  # of these rows
-_MOST_STEPS = 100.0  # of a grid on which members match by chance
+_SHARED = 0.2  # share of these rows
+_MOST_STEPS = 100.0  # steps of a grid on which members match by chance
 
 
 def shared_members(law: Law) -> tuple[Premise, ...]:
-    """Refuse rows that share one set of members, up to location and scale; ask where some match.
+    """Refuse rows that share one set of members, up to location and scale; raise a doubt if some match.
 
     Examples
     --------
@@ -83,7 +84,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     ...
     """
     every: list[Any] = [law.values] if isinstance(law, Members) else []
-    if isinstance(law, Pool | Pools):  # the whole pool too: each year of a climatology may be left out
+    if isinstance(law, Pool | Pools):  # the whole pool too: a climatology may leave out each year
         every = [law.pool, *([] if law.members is None else [law.members])]
     some = (values[:: -(-len(values) // _MOST_LOOKED_AT)] for values in every)
     entries: Any = (each for x in some for each in np.moveaxis(x.reshape(*x.shape[:2], -1), 2, 0))
@@ -93,7 +94,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
     for entry, values, here, known in entries:
         members = np.sort(values[here], axis=1)[:, :known]
         largest = np.abs(members).max(axis=1, keepdims=True)
-        unit = np.where(largest > 0.0, largest, 1.0)  # so that squares are numbers
+        unit = np.where(largest > 0.0, largest, 1.0)  # so that squares do not overflow
         ordered = np.sort(members / unit, axis=1)
         gaps = np.diff(ordered, axis=1)
         least = np.where(gaps > 0.0, gaps, np.inf).min(axis=1, initial=np.inf)[:, None]
@@ -104,7 +105,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
         on_grid |= (members == np.round(members)).all(axis=1)
         on_grid |= np.ptp(members, axis=1) <= 2.0 * _MOST_STEPS * _precision(members)
         off, different = _precision(members) / unit[:, 0], np.count_nonzero(gaps, axis=1) + 1
-        # Two members always match after scaling, and on a grid even some more do.
+        # Two members always match after scaling, and on an even grid more do.
         telling = (different >= 3) & ~on_grid
         one = _alike(ordered[telling], off[telling])[0]
         telling = different >= 10
@@ -130,7 +131,7 @@ def shared_members(law: Law) -> tuple[Premise, ...]:
 def _alike(members: Array, off: Array) -> tuple[float, float]:
     """Return the shares of rows with one pattern of members, and with the pattern of another row.
 
-    A pattern is what remains of sorted members (n, k) without their mean, spread and sign. ``off``:
+    A pattern is what remains of sorted members (n, k) without their mean, spread and sign. ``off`` is
     half a unit of their last decimal.
     """
     if (n := len(members)) < _FEWEST_ROWS:
@@ -154,11 +155,11 @@ def _alike(members: Array, off: Array) -> tuple[float, float]:
 
 
 def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
-    """Return the chance that codes are a function of the outcome, as they are; 1 if they are not.
+    """Return the probability that codes are a function of the outcome by chance; 1 if they are none.
 
     For classes: each class has one code, or each code one class, or each class a range of codes. For
-    numbers: codes change a few times along the outcomes. If the predicted class was right in every
-    row, such codes may be a function of the prediction as well, and the chance is 1.
+    numbers: codes change a few times along the outcomes. If the predicted class was right in every row,
+    such codes may be a function of the prediction as well, and the probability is 1.
     """
     if not isinstance(law, Classes):
         return _chance_of_steps(codes, law, outcomes)
@@ -166,7 +167,7 @@ def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
     if n_codes == 1 or len(np.unique(outcomes)) == 1 or (law.top == outcomes).all():
         return 1.0
     every = np.arange(n)
-    pairs = np.unique(outcomes * n_codes + codes)  # of a class and a code that occur together
+    pairs = np.unique(outcomes * n_codes + codes)  # classes and codes that occur together
     seen, code = np.divmod(pairs, n_codes)
     chance = 0.0
     with np.errstate(divide="ignore"):
@@ -187,12 +188,12 @@ def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
 
 
 def targets(law: Law, outcomes: Any) -> dict[str, tuple[Law, Any]]:
-    """Return what weights and groups must not be functions of, by name, and its predictions."""
+    """Return outcomes that weights and groups must not be functions of, with their laws, by name."""
 
     def event(p: Array, came: Mask) -> tuple[Law, Any]:
         return Classes(np.column_stack([1.0 - p, p])), came.astype(np.intp)
 
-    if law.seen is not None:  # whether there was an event, with the same chance in every row
+    if law.seen is not None:  # whether there was an event, with equal probability in every row
         came = ~np.signbit(law.seen)
         return {"whether the event was seen": event(np.full(len(came), came.mean()), came)}
     if not isinstance(law, Classes):
@@ -206,14 +207,14 @@ def functions_of_outcome(
 ) -> dict[str, Premise]:
     """Return a premise for each column that is a function of the outcome, by name.
 
-    ``codes`` are those of each column, for classes and, of fewer values, for numbers; ``what`` the
-    argument that they were given as, and ``left`` what comes of it.
+    ``codes`` are those of each column, for classes and, with fewer values, for numbers; ``what`` is the
+    argument that they were passed as, and ``left`` the consequence.
     """
     known, found = targets(sample.rows.law, sample.labels), dict[str, Premise]()
     for name, (fine, coarse) in codes.items():
         for of, (law, outcomes) in known.items():
             own = fine if isinstance(law, Classes) else coarse
-            if isinstance(law, Classes) and own.max() >= _MANY:  # of numbers, ranges could be classes
+            if isinstance(law, Classes) and own.max() >= _MANY:  # ranges could be classes
                 changes = np.count_nonzero(np.diff(outcomes[np.argsort(own)]))
                 if changes >= law.probs.shape[1]:
                     continue
@@ -226,16 +227,16 @@ def functions_of_outcome(
 
 
 def _orders(n: int, changes: int, kinds: int) -> float:
-    """Return the logarithm of how many functions of n ordered rows change so many times."""
+    """Return the logarithm of the number of functions of n ordered rows with so many changes."""
     cuts = gammaln(n) - gammaln(changes + 1.0) - gammaln(n - changes)
     return float(cuts + (changes + 1.0) * np.log(kinds))
 
 
 def _chance_of_steps(codes: Places, law: Law, outcomes: Any) -> float:
-    """Return the chance that codes are a function of the outcomes with few steps, as they are."""
+    """Return the probability that codes are a step function of the outcomes, with few steps."""
     if not isinstance(law, Predictive) or law.dimension is not None or law.levels is not None:
         return 1.0
-    if isinstance(law, Point):  # of which no chance is known
+    if isinstance(law, Point):  # no probability is stated
         return 1.0
     order = np.lexsort((codes, outcomes))
     first = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -254,7 +255,7 @@ def _chance_of_steps(codes: Places, law: Law, outcomes: Any) -> float:
 
 
 def check_weights(rows: Rows, outcomes: Any) -> None:
-    """Raise if weights are a function of the outcome, and that is no chance.
+    """Raise if weights are a function of the outcome, unless that may be chance.
 
     Examples
     --------
@@ -288,14 +289,14 @@ def check_weights(rows: Rows, outcomes: Any) -> None:
 
 # ------------------------------------------------------------------ rows used to fit
 
-_MOST_CLASSES = 20  # looked at one by one
+_MOST_CLASSES = 20  # tested one by one
 _MOST_BLOCKS = 2000
 _DRAWS = 9_999
-_NEARLY = 1e-4  # chance of sums so near to 0 that withholding "within" costs less than saying it
+_NEARLY = 1e-4  # chance of sums so close to 0 that withholding "within" costs less than saying it
 
 
 def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
-    """Say so where sums of errors are nearer to 0 than those of new rows."""
+    """Return a doubt if sums of errors are closer to 0 than those of new rows."""
     law, rows = sample.rows.law, sample.rows
     if law.seen is not None or not rows.are_alike:
         return ()
@@ -316,7 +317,7 @@ def _used_to_fit(sample: Sample, slope: bool) -> tuple[Premise, ...]:
 
 
 def _own_rates(law: Classes, labels: Places) -> float:
-    """Return the chance that so many blocks of equal predictions have exactly the stated rate."""
+    """Return the probability that so many blocks of equal predictions have exactly the stated rate."""
     probs, top, (n, m) = law.probs, law.top, law.probs.shape
     events = [(probs[:, k], labels == k) for k in ([1] if m == 2 else range(min(m, _MOST_CLASSES)))]
     events += [(probs[np.arange(n), top], labels == top)] if m > 2 else []
@@ -341,10 +342,10 @@ def _own_rates(law: Classes, labels: Places) -> float:
 
 
 def _as_if_fitted(sample: Sample, slope: bool) -> bool:
-    """Whether errors add up to nearly 0: by class, along the log probabilities, or both.
+    """Return whether errors sum to nearly 0: by class, along the log probabilities, or both.
 
-    Fits of an intercept a class, of one slope, or of both make these sums 0. Under H0 they are normal,
-    nearly, with a covariance that the predictions state; draws confirm what is so improbable.
+    Fitting an intercept per class, one slope, or both makes these sums 0. Under H0 they are nearly
+    normal, with a covariance that follows from the predictions; draws confirm such improbable values.
     """
     probs = sample.rows.probs
     n, m = probs.shape
@@ -364,7 +365,7 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
     expected = np.append(totals[1:], entropy.sum())
 
     def chances(labels: NDArray[Any]) -> Array:
-        """Return how often sums are as near to 0 as those of vectors of labels (B, n), (3, B)."""
+        """Return how often sums are as close to 0 as those of vectors of labels (B, n), (3, B)."""
         counts = [(labels == k).sum(axis=1) for k in range(1, m)]
         sums = np.column_stack([*counts, logs[np.arange(n), labels].sum(axis=1)]) - expected
         found = []
@@ -376,10 +377,10 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
 
     by_class, *others = chances(sample.labels[None])[:, 0].tolist()
     least, near = min(others), 1 + int(np.argmin(others))
-    # Predictions that are rounded, or are shares, may add up to whole numbers by chance.
+    # Predictions that are rounded, or are shares, may sum to whole numbers by chance.
     if by_class <= _NEARLY and _precision(probs) < 1e-7:
         return True
-    if least > _NEARLY or n > _MOST_LOOKED_AT:  # many have no atoms that could matter
+    if least > _NEARLY or n > _MOST_LOOKED_AT:  # many rows have no atoms that matter
         return bool(least <= _NEARLY)
     sampler, step = sample.rows.sampler(0), 64
     drawn = (sampler.draw(start, min(start + step, _DRAWS)) for start in range(0, _DRAWS, step))
@@ -387,9 +388,9 @@ def _as_if_fitted(sample: Sample, slope: bool) -> bool:
 
 
 def _exact_counts(law: Quantiles, cells: Places) -> bool:
-    """Whether the cells between quantiles hold their shares of the outcomes, but for hardly any.
+    """Return whether the cells between quantiles hold their exact shares of the outcomes, or nearly.
 
-    Half an outcome is added to what a cell is off by, since counts are whole numbers.
+    Half an outcome is added to the error of a cell, since counts are integers.
     """
     first, last = np.divmod(cells, len(law.levels) + 1)
     expected = len(cells) * np.diff(law.levels, prepend=0.0, append=1.0)
@@ -400,11 +401,11 @@ def _exact_counts(law: Quantiles, cells: Places) -> bool:
 
 
 def _too_even(law: Law, outcomes: Any) -> bool:
-    """Whether outcomes fit their distributions better than, by chance, hardly ever.
+    """Return whether outcomes fit their distributions better than could happen by chance.
 
-    That is judged by the mean error, which a regression with an intercept makes 0; by the largest
-    distance of the distribution function of their PITs from the uniform one (whose law is a theta
-    function for small distances); and by mean and mean square of their normal scores.
+    It is judged by the mean error, which a regression with an intercept makes 0; by the largest
+    distance of the distribution function of their PITs from uniform (its law is a theta function for
+    small distances); and by mean and mean square of their normal scores.
     """
     n = len(outcomes)
     if not isinstance(law, Predictive) or isinstance(law, Pool | Pools):
@@ -436,7 +437,7 @@ def _too_even(law: Law, outcomes: Any) -> bool:
 
 
 def copied_rows(sample: Sample) -> tuple[Premise, ...]:
-    """Say so where rows look like copies; ask where they look like repeated measurements.
+    """Return a doubt if rows look like copies, or like repeated measurements.
 
     Rows in clusters are not checked: they are known to belong together. Nor are numbers.
 
@@ -454,7 +455,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
     if sample.rows.clusters is not None or sample.rows.n_classes is None:
         return ()
     probs, labels, n = sample.rows.probs, sample.labels, len(sample.labels)
-    weights = np.random.default_rng(0).random(probs.shape[1:])  # of which no other row has the sum
+    weights = np.random.default_rng(0).random(probs.shape[1:])  # sums differ unless rows are equal
     keys = sum((w * probs[:, k] for k, w in enumerate(weights)), np.zeros(n))
     if (np.diff(np.sort(keys)) > 0.0).all():
         return ()
@@ -479,7 +480,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
         do = f"leave copies out, or say which rows belong together ({Argument('clusters', ...)})"
         do += "; if the labels were used to fit the model, test it on other rows"
         return (Premise("independent rows", told, do, withholds=True),)
-    few = again <= 16 * len(predictions)  # one patient's rows, and no tree's leaf
+    few = again <= 16 * len(predictions)  # one patient's rows, not a tree's leaf
     if 2 * again < n or not few or not _of_full_precision(predictions, n):
         return ()
     told = (
@@ -491,7 +492,7 @@ def copied_rows(sample: Sample) -> tuple[Premise, ...]:
 
 
 def _of_full_precision(predictions: Array, n_samples: int) -> bool:
-    """Say whether most predictions are neither rounded, for so many rows, nor shares of few votes."""
+    """Return whether most predictions are neither rounded, given n rows, nor shares of few votes."""
     values = predictions[:: -(-len(predictions) // 256)].max(axis=1)
     parts = np.arange(1, 1001)  # shares of so many votes, or of three decimals
     away = np.abs(values[:, None] * parts - np.round(values[:, None] * parts)) / parts
@@ -501,7 +502,7 @@ def _of_full_precision(predictions: Array, n_samples: int) -> bool:
         step = 10.0**-digits
         alike = max(1e-5 * step, 3.1e-8 if digits < 7 else 0.0)
         if np.mean(np.abs(values - np.round(values, digits)) < alike) > 0.5:
-            # More than a tenth of all numbers that such a range holds: rows share some by chance.
+            # More than a tenth of all numbers in such a range: rows share some by chance.
             spread = 2.0 * float(np.subtract(*np.quantile(values, (0.75, 0.25))))
             return n_samples * step < 0.1 * spread
     return True

@@ -26,17 +26,17 @@ from caltest.spelling import Spelled, column_of, is_number, moment_of
 # ------------------------------------------------------------------ weights
 
 
-#: Of the largest weight, or of the mean: no double tells sums with it from those without.
+#: Share of the largest weight, or of the mean, that no double-precision sum can contain.
 _NOTHING = 1e-60
 
 
 def effective_number(sizes: Array) -> float:
-    """Return (Σ s)²/Σ s²: how many of equal size are as noisy as these; 0 where all are 0."""
+    """Return (Σ s)²/Σ s², the number of equal sizes that would be as noisy; 0 if all are 0."""
     return float(sizes.sum() ** 2 / max(float(sizes @ sizes), 1e-300))
 
 
 class Extent(NamedTuple):
-    """Totals over all rows that a part of them needs to know.
+    """Totals over all rows, for use with a part of them.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Extent(NamedTuple):
 
     @classmethod
     def alike(cls, n: int) -> Extent:
-        """Return that of rows of equal weight."""
+        """Return the extent of rows of equal weight."""
         return cls(n, float(n), n * (n - 1.0))
 
     @property
@@ -70,21 +70,21 @@ class Extent(NamedTuple):
 
 @dataclass
 class Weighing:
-    """Sums of weights that come a part at a time."""
+    """Sums of weights that are added part by part."""
 
     rows: int = 0
     total: float = 0.0  # in units
     squares: float = 0.0
     least: float = np.inf
-    largest: Array = field(default_factory=lambda: np.zeros(2))  # and the largest but one, first
+    largest: Array = field(default_factory=lambda: np.zeros(2))  # the second largest, and the largest
 
     @property
     def unit(self) -> float:
-        """A power of two near the largest weight, so that squares are numbers."""
+        """A power of two near the largest weight, so that squares do not overflow."""
         return 2.0 ** (math.frexp(max(self.largest[1], 5e-324))[1] - 1)
 
     def add(self, weights: Array) -> None:
-        """Add those of some rows, which were checked."""
+        """Add checked weights of some rows."""
         before, self.largest = self.unit, np.sort(np.append(self.largest, np.sort(weights)[-2:]))[-2:]
         shrunk, weights = before / self.unit, weights / self.unit
         self.rows += len(weights)
@@ -93,7 +93,7 @@ class Weighing:
         self.least = min(self.least, float(weights.min()) * self.unit)
 
     def scaled(self, weights: Array) -> Array:
-        """Return the weights of some of these rows, as those of all are 1 on average."""
+        """Return the weights of some of these rows, scaled so that all have mean 1."""
         check_some(self.largest)
         if self.least == self.largest[1]:
             return np.ones(len(weights))
@@ -102,7 +102,7 @@ class Weighing:
 
     @property
     def extent(self) -> Extent:
-        """What a part needs to know, once weights are 1 on average."""
+        """The extent for a part, with weights of mean 1."""
         if self.least == self.largest[1]:
             return Extent.alike(self.rows)
         n = float(self.rows)
@@ -110,7 +110,7 @@ class Weighing:
 
 
 def check_alike(rows: Any, what: str, do: str, *, weighted: str | None = None) -> None:
-    """Raise if rows are in clusters, or have weights: what is done next counts independent rows."""
+    """Raise if rows are in clusters, or have weights: the next step needs independent, equal rows."""
     refuse_sets(rows.law, f"{what} is of errors of both sides")
     refuse_clusters(rows.clusters, what)
     if not rows.are_alike:
@@ -118,7 +118,7 @@ def check_alike(rows: Any, what: str, do: str, *, weighted: str | None = None) -
 
 
 def check_some(weights: Array) -> None:
-    """Raise unless two weights at least are positive, and comparable."""
+    """Raise unless at least two weights are positive, and comparable."""
     if np.count_nonzero(weights > _NOTHING * weights.max(initial=0.0)) < 2:
         found = ("all are 0", "all but one are 0", "one is more than 1e60 times every other")
         what = found[min(int(np.count_nonzero(weights)), 2)]
@@ -126,7 +126,7 @@ def check_some(weights: Array) -> None:
 
 
 def row_weights(given: object, n: int) -> Array:
-    """Return what every one of n rows counts, 1 on average of those that count.
+    """Return the weight of each row, (n,), with mean 1 over those above 0.
 
     Raises
     ------
@@ -142,7 +142,7 @@ def row_weights(given: object, n: int) -> Array:
 
 
 def checked_weights(given: object, n: int) -> Array:
-    """Return weights of n rows, or of a part of them, as they are."""
+    """Return checked weights of n rows, or of a part of them, unscaled."""
     table = read_table(given, "weights")
     values = table.flat
     if values.ndim != 1:
@@ -165,11 +165,11 @@ def checked_weights(given: object, n: int) -> Array:
 
 
 def on_average_one(weights: Array) -> Array:
-    """Return weights that were checked, divided by the mean of those above 0."""
+    """Return checked weights divided by the mean of those above 0."""
     check_some(weights)
-    weights = weights / weights.max()  # whose sum is a number
+    weights = weights / weights.max()  # so that their sum does not overflow
     weights = np.where(weights > _NOTHING, weights, 0.0)
-    counting = weights[weights > 0.0]  # as if they were alone, to the last bit
+    counting = weights[weights > 0.0]  # identical to the last bit to weights without zeros
     return weights if counting.min() == 1.0 else weights / counting.mean()
 
 
@@ -182,9 +182,9 @@ _LENGTH, _MONDAY = re.compile(r"([1-9]\d{0,5}) ?(h|d|w|mo)"), np.datetime64("196
 
 
 def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
-    """Return the number of the block of time that every date or time of a column is in, (n,).
+    """Return the number of the time block for every date or time of a column, (n,).
 
-    Blocks are as long as "12h", "7d", "4w" or "1mo" says, one after the other; weeks start on Mondays.
+    Blocks have length "12h", "7d", "4w" or "1mo", one after another; weeks start on Mondays.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def in_blocks(cells: Sequence[Any], length: str) -> list[int]:
 
 @dataclass(eq=False)
 class Clustering:
-    """Clusters of rows that come a part at a time, numbered in the order in which they come.
+    """Clusters of rows that are added part by part, numbered in order of appearance.
 
     Attributes
     ----------
@@ -228,20 +228,20 @@ class Clustering:
         return len(self.known)
 
     def codes(self, cells: Sequence[Any]) -> Places:
-        """Return the numbers of the clusters of some rows, of which new ones are taken in."""
+        """Return the numbers of the clusters of some rows; new clusters are added."""
         found = column_of(cells, "clusters", "cluster", _OWN)
         numbers = [self.known.setdefault(name, len(self.known)) for name in found.texts]
         return np.array(numbers, np.intp)[found.codes]
 
     def add(self, cells: Sequence[Any], weights: Array | None) -> None:
-        """Take in some rows, and what they count; None: as 1 each."""
+        """Add some rows with their weights; None for weights of 1."""
         codes = self.codes(cells)
         if len(self.totals) < len(self):
             self.totals = np.append(self.totals, np.zeros(len(self)))
         self.totals[: len(self)] += np.bincount(codes, weights, len(self))
 
     def counted(self) -> Clustering:
-        """Return those of which a row counts, numbered anew; rows of others count nothing anywhere."""
+        """Return the clusters with positive weight, renumbered; rows of others have no effect."""
         check_several(self.known)
         counts = self.totals[: len(self)] > 0.0
         if counts.sum() < 2:
@@ -252,7 +252,7 @@ class Clustering:
 
     @property
     def count(self) -> int:
-        """Number of clusters G, once all rows were taken in."""
+        """Number of clusters G, once all rows are added."""
         return len(self.totals)
 
 
@@ -264,13 +264,13 @@ def check_several(names: Iterable[Any]) -> None:
 
 
 def one_cluster(found: str = "the rows of one cluster alone have weights above 0") -> InputError:
-    """Say that the rows that count are in one cluster."""
+    """Return the error for rows that are all in one cluster."""
     depend = "all rows of one cluster may depend on each other, so nothing can be tested"
     return InputError(f"{found}, and {depend}; give at least two clusters that count.")
 
 
 def cluster_codes(clusters: object, n_rows: int) -> Spelled:
-    """Return the cluster of every row, (n,) of 0..G−1 in the order in which clusters come.
+    """Return the cluster of every row, (n,) of 0..G−1, in order of appearance.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ def cluster_codes(clusters: object, n_rows: int) -> Spelled:
 
 
 def refuse_clusters(clusters: Places | None, what: str) -> None:
-    """Raise where rows are in clusters and no valid form of something is known for these."""
+    """Raise if rows are in clusters and no valid form of a method is known for these."""
     if clusters is not None:
         raise InputError(
             f"{what} takes rows to be independent, and these are in clusters: no valid form for those "
@@ -314,7 +314,7 @@ def refuse_clusters(clusters: Places | None, what: str) -> None:
 
 
 class Note(str):
-    """A note on what was done to the input, of a kind and by an amount: those of parts are merged."""
+    """A note on a change of the input, with its kind and amount; notes on parts can be merged."""
 
     _SENTENCES: ClassVar[dict[str, str]] = {
         "clipped": "Entries outside [0, 1] were clipped: off by up to {:.1g}.",
@@ -325,7 +325,7 @@ class Note(str):
     amount: float
 
     def __new__(cls, kind: str, amount: float) -> Note:
-        """Make the sentence."""
+        """Format the sentence."""
         note = super().__new__(cls, cls._SENTENCES[kind].format(amount))
         note.kind, note.amount = kind, amount
         return note
@@ -334,7 +334,7 @@ class Note(str):
         return self.kind, self.amount
 
 
-#: Fields of rows with an entry for every row, and their types.
+#: Fields of rows with one entry per row, and their types.
 _BY_ROW = {"stated": np.float64, "weights": np.float64, "clusters": np.intp, "order": np.intp}
 
 
@@ -342,7 +342,7 @@ _BY_ROW = {"stated": np.float64, "weights": np.float64, "clusters": np.intp, "or
 class Rows:
     """Predictions without outcomes.
 
-    Statistics, bins and kernels are built from this alone, so they cannot peek at what was observed.
+    Statistics, bins and kernels are built from this alone, so they cannot use the outcomes.
 
     Attributes
     ----------
@@ -400,12 +400,12 @@ class Rows:
             vars(self)[name] = read_only(values, _BY_ROW[name])
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # By way of the constructor: an unpickled array is writable until made read-only again.
+        # Go through the constructor: an unpickled array is writable until made read-only again.
         return partial(type(self), **{each.name: getattr(self, each.name) for each in fields(self)}), ()
 
     @property
     def _by_row(self) -> dict[str, np.ndarray]:
-        """What has an entry for every row, by name."""
+        """Fields with one entry per row, by name."""
         return {name: vars(self)[name] for name in _BY_ROW if vars(self)[name] is not None}
 
     @property
@@ -415,12 +415,12 @@ class Rows:
 
     @property
     def given(self) -> Any:
-        """What the predictions were read from, with names of the rows; None if they have none."""
+        """The input that the predictions were read from, with row names; None if it has none."""
         return self.law.given
 
     @property
     def n_classes(self) -> Any:
-        """Number of classes, m; None if outcomes are no classes."""
+        """Number of classes, m; None if outcomes are not classes."""
         return self.law.n_classes
 
     @property
@@ -435,12 +435,12 @@ class Rows:
 
     @cached_property
     def are_alike(self) -> bool:
-        """Whether every row counts 1."""
+        """Whether every row has weight 1."""
         return bool((self.weights == 1.0).all())
 
     @cached_property
     def whole(self) -> Extent:
-        """How many rows there are in all, and how they count."""
+        """Totals over all rows: their number and weights."""
         if self.part_of is not None:
             return self.part_of
         n, w = self.n_samples, self.weights
@@ -449,16 +449,16 @@ class Rows:
 
     @property
     def n_clusters(self) -> int | None:
-        """Number of clusters, G, as they are numbered; None if rows are independent."""
+        """Number of clusters, G, by their codes; None if rows are independent."""
         return None if self.clusters is None else int(self.clusters.max()) + 1
 
     @property
     def effective(self) -> float:
-        """Effective number of rows, (Σ w)²/Σ w²: so many of equal weight are as noisy."""
+        """Effective number of rows, (Σ w)²/Σ w²: that many of equal weight would be as noisy."""
         return effective_number(self.weights)
 
     def weighted(self, values: Array) -> Array:
-        """Return what is of rows, (n,) or (n, k), as rows count."""
+        """Return values of rows, (n,) or (n, k), times their weights."""
         if self.are_alike:
             return values
         weights = self.weights if values.ndim == 1 else self.weights[:, None]
@@ -468,14 +468,14 @@ class Rows:
 
     @property
     def sums_off(self) -> float:
-        """By how much sums of rows differed from 1 at most when they were read, as far as was noted."""
+        """Largest difference of row sums from 1 when they were read, according to the notes."""
         known = [note for note in self.notes if isinstance(note, Note) and note.kind != "clipped"]
         return max((note.amount for note in known), default=0.0)
 
     def take(self, rows: Any, law: Law | None = None) -> Rows:
-        """Return some rows, with all that belongs to them; notes are of the whole input.
+        """Return some rows, with everything that belongs to them; notes are of the whole input.
 
-        Their law is another one if it is given.
+        ``law`` replaces their law if passed.
         """
         own = {name: values[rows] for name, values in self._by_row.items()}
         numbered = isinstance(rows, np.ndarray) and rows.dtype == np.intp
@@ -487,29 +487,29 @@ class Rows:
 
     @classmethod
     def joined(cls, parts: Sequence[Rows]) -> Rows:
-        """Return the rows of all parts, one part after the other, with all that belongs to them."""
+        """Return the rows of all parts, in order, with everything that belongs to them."""
         first, names = parts[0], parts[0]._by_row
         own: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
         law = Classes(np.concatenate([part.probs for part in parts]), first.classes)
         return replace(first, law=law, places=None, part_of=None, **own)
 
     def shown_as(self, law: Law | Array, names: tuple[str, ...] | None = None) -> Rows:
-        """Return the same rows with another law, as a lens shows them."""
+        """Return the same rows with another law, as seen through a lens."""
         return replace(self, law=law if isinstance(law, Law) else Classes(law, names, self.given))
 
     def sampler(self, seed: int, first: int = 0) -> Any:
-        """Prepare to draw outcomes from ``seed``; of rows that start with block ``first`` of many."""
+        """Prepare to draw outcomes from ``seed``; see `Law.sampler` for ``first``."""
         return self.law.sampler(seed, first)
 
     def impossible(self, outcomes: Outcomes) -> Places:
-        """Return the rows that count and whose outcome could not be."""
+        """Return the rows with positive weight whose outcome is impossible."""
         (found,) = self.law.impossible(outcomes).nonzero()
         return found[self.weights[found] > 0.0]
 
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Predictions together with what was observed.
+    """Predictions together with the observed outcomes.
 
     Attributes
     ----------
@@ -540,7 +540,7 @@ class Sample:
 
 
 def without_zeros(whole: Sample) -> Sample:
-    """Drop rows of weight 0, as if they had never been given, to the last bit; number clusters anew."""
+    """Drop rows of weight 0, identical to the last bit to an input without them; renumber clusters."""
     rows, labels = whole.rows, whole.labels
     if rows.clusters is None and (rows.are_alike or rows.weights.min() > 0.0):
         return whole
@@ -549,18 +549,18 @@ def without_zeros(whole: Sample) -> Sample:
         n, zeros = rows.n_samples, rows.n_samples - len(places)
         note = f"Left out: {zeros:,} of {n:,} rows, whose weight is 0."
         rows = replace(rows.take(places), notes=(*rows.notes, note))
-        # What was seen of these rows is the seed of what completes it.
+        # The observed data of these rows seed their imputation.
         labels = labels[places] if rows.law.seen is None else rows.law.completed(0)  # type: ignore[attr-defined]
     if rows.clusters is not None:
         _, first, codes = np.unique(rows.clusters, return_index=True, return_inverse=True)
         if len(first) == 1:
             raise one_cluster()
-        rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in the order they come in
+        rows = replace(rows, clusters=first.argsort().argsort()[codes])  # in order of appearance
     return replace(whole, rows=rows, labels=labels)
 
 
 def described(rows: Rows, features: object, n_rows: int, **beside: Any) -> Rows:
-    """Return rows with features, read of the n that were given; ``beside``: what has the same rows."""
+    """Return rows with features, read for all n input rows; ``beside`` is data with the same rows."""
     if features is None:
         return rows
     found = read_features(features, n_rows, rows.places, **beside)
@@ -568,9 +568,9 @@ def described(rows: Rows, features: object, n_rows: int, **beside: Any) -> Rows:
 
 
 def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
-    """Return rows with their places in the order of a column of the n that were given.
+    """Return rows with their places in the order of a column of the n input rows.
 
-    ``order`` may be True: they are in order as they stand. ``beside``: what has the same rows.
+    ``order`` may be True: the rows are in order already. ``beside`` names data with the same rows.
 
     Raises
     ------
@@ -587,12 +587,12 @@ def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
 
 
 def as_order(name: str, value: object) -> object:
-    """Return True, of numpy too, None for False, and a column as it is."""
+    """Return True (NumPy's too), None for False, and a column unchanged."""
     return (bool(value) or None) if isinstance(value, bool | np.bool_) else value
 
 
 def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    """Merge the notes on parts of one table: each once, with the largest of its numbers."""
+    """Merge the notes on parts of one table: each once, with the largest amount."""
     found: dict[str, str] = {}
     for note in notes:
         about = note.kind if isinstance(note, Note) else note
@@ -607,15 +607,15 @@ def merged_notes(notes: Iterable[str]) -> tuple[str, ...]:
 SUBSAMPLED = 8192
 """Rows of a subsample: enough for a median distance, for quantiles and for landmarks."""
 
-_MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # of SplitMix64
+_MIXERS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))  # from SplitMix64
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 
 def subsample(n: int, size: int = SUBSAMPLED) -> Places:
     """Return the places of a random sample of n rows, in random order.
 
-    Which rows these are depends on their places alone: those whose number has the smallest hash value.
-    Nothing need be kept but the rows chosen so far, and equal rows are as frequent as among all.
+    The choice depends on the places only: rows whose number has the smallest hash value are taken. Only
+    the rows chosen so far need to be kept, and equal rows are as frequent as among all.
     """
     values, places = np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp)
     for rows in blocks(n, 2**20):

@@ -1,4 +1,4 @@
-"""`sample` reads and checks predictions and labels, `predictions` predictions alone."""
+"""`sample` reads and checks predictions and labels; `predictions` reads predictions alone."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _check_order(probs: NamedArray, labels: NamedArray) -> None:
     if p.ndim == 3 and 1 < p.shape[1] == p.shape[2] and np.array_equal(p, p.swapaxes(1, 2)):
         raise InputError(_WRONG["covariances"], shape=shape_of(p))
     numbers = p.dtype.kind == "f"
-    # Of two float vectors, which is which cannot be told unless one holds classes.
+    # Two float vectors cannot be distinguished unless one holds classes.
     hold: Any = p.size and p.item(0) in (0, 1) and np.isin(p[:1000], (0, 1)).all()
     unlike = y.ndim != 1 or not numbers or hold
     if unlike and p.size and y.size and not labels.is_text and (p.ndim != 2 or p.shape[1] <= 1):
@@ -128,8 +128,8 @@ def _check_shapes(probs: NamedArray, n_labels: int, part: bool = False, labels: 
 
 # ------------------------------------------------------------------ sample
 
-# How far a row may sum from 1. In float64, a millionth a class: numbers computed in float32 and
-# stored in float64, or printed with seven digits, pass; a forgotten class does not.
+# Tolerance for row sums. In float64, a millionth per class: numbers computed in float32 and stored in
+# float64, or printed with seven digits, pass; a forgotten class does not.
 _TOLERANCE_COARSE = 1e-3
 # Renormalising by less than this is rounding, not worth a note.
 #: Names of labels that do not say which event they are of.
@@ -237,7 +237,7 @@ def sample(
 
 
 def counted_as(rows: Rows, weights: object, clusters: object) -> Rows:
-    """Return rows with weights and clusters, if these are given."""
+    """Return rows with weights and clusters, if these are passed."""
     own: dict[str, Any] = {} if weights is None else {"weights": row_weights(weights, rows.n_samples)}
     if clusters is not None:
         found = cluster_codes(clusters, rows.n_samples)
@@ -265,7 +265,7 @@ def _matched(
             raise InputError(_WRONG["stated"], rounding=Argument("rounding", rounding))
         names = known.classes if truth.is_text or truth.values.dtype.kind == "b" else None
         stated = known.probs if rounding is None or known.stated is None else known.stated
-        table = NamedArray(stated, names)  # numbers are columns here, whatever these are called
+        table = NamedArray(stated, names)  # numbers are columns here, whatever their names
     _check_order(table, truth)
     truth = NamedArray(truth.flat)
     _check_shapes(table, len(truth.values), part, truth.values)
@@ -280,7 +280,7 @@ def _matched(
         if table.names != given_names and not truth.is_text and numbers_in(given_names) is None:
             raise InputError(_WRONG["order"], names=listed(given_names, 4), own=listed(called, 4))
         if len(given_names) != table.n_columns and truth.values.dtype.kind == "b":
-            truth = NamedArray(truth.values.astype(np.int64))  # of one column, True is class 1
+            truth = NamedArray(truth.values.astype(np.int64))  # with one column, True is class 1
     found = _softmax(table) if logits else _simplex(table, rounding, truth.values)
     indices, matched = column_indices(truth, found["law"].n_classes, found["law"].names)
     if known is None:
@@ -289,18 +289,18 @@ def _matched(
 
 
 def _first_names(what: str, *given: object) -> Any:
-    """Return the names that rows have in the first of the arguments that has some; None without."""
+    """Return the row names of the first argument that has some; None if none has."""
     return next((own for each in given for own in row_names(each, what)), None)
 
 
 def _named(rows: Rows, *given: object) -> Rows:
-    """Return rows with the names that they have in the first of the arguments that has some."""
+    """Return rows with the row names of the first argument that has some."""
     names = _first_names("probs", rows.given, *given)
     return rows if names is rows.given else replace(rows, law=Classes(rows.probs, rows.classes, names))
 
 
 def _in_order(table: NamedArray, names: tuple[str, ...], alone: bool = False) -> tuple[str, ...]:
-    """Return names of classes in the order of the columns, if these have names; raise for others."""
+    """Return class names in the order of the columns, if these have names; raise on a mismatch."""
     if table.n_columns > 1:
         places = in_order_of(names, table.names, "probs", "class_names holds") if table.names else []
         return tuple(names[place] for place in np.argsort(places)) or names
@@ -310,7 +310,7 @@ def _in_order(table: NamedArray, names: tuple[str, ...], alone: bool = False) ->
 
 
 def _class_names(class_names: Any) -> tuple[str, ...]:
-    """Return names of classes as text; raise unless each is one, and one of its own."""
+    """Return class names as text; raise unless all are names, and distinct."""
     given = class_names.tolist() if has(class_names, "tolist") else class_names
     do = "give list(…) of it" if has(given, "__next__") else "give a list of names"
     kinds = str | int | np.integer
@@ -329,14 +329,14 @@ def _check_width(names: tuple[str, ...], n_classes: int) -> None:
 
 
 def event_called(label: str, column: str) -> str:
-    """Return the name of the event: that of the labels, if it says which event; else the column's."""
+    """Return the name of the event: that of the labels, if it is specific; else the column's."""
     return column if label.strip().lower() in _NO_EVENT else label
 
 
 def named_sample(
     probs: object, labels: object, event: str | None, **options: Any
 ) -> tuple[Sample, str | None]:
-    """Read and check predictions and labels, and find what the event of two classes is called.
+    """Read and check predictions and labels, and find the name of the event of two classes.
 
     ``options`` are those of :func:`sample`. The name of class 1 is returned too: ``event``, or that of
     the series of labels or predictions, or "class 1".
@@ -379,7 +379,7 @@ def predictions(
     logits: bool = False,
     part: bool = False,
 ) -> Rows:
-    """Read and check predictions alone, or logits, weights and clusters, where no labels are known.
+    """Read and check predictions alone, or logits, weights and clusters, without labels.
 
     ``part``: they may be a single row, of a stream.
 
@@ -405,7 +405,7 @@ def predictions(
 
 
 def _softmax(table: NamedArray) -> dict[str, Any]:
-    """Return fields of rows: the softmax of logits; one column is class 1, beside 0 for the other."""
+    """Return fields of rows: the softmax of logits; one column is class 1, against 0 for the other."""
     values = table.values.astype(np.float64).reshape(len(table.values), -1)
     if not np.isfinite(values.max(axis=1)).all():  # NaN, ∞, or −∞ alone
         raise probs_error(Suspect(table, 0.0))
@@ -421,7 +421,7 @@ def _softmax(table: NamedArray) -> dict[str, Any]:
 
 
 def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = None) -> dict[str, Any]:
-    """Return fields of rows: probabilities on the simplex, with what was done to them as notes."""
+    """Return fields of rows: probabilities on the simplex, with notes on how they were changed."""
     values = table.values
     binary = values.ndim == 1 or values.shape[1] == 1
     n_classes = 2 if binary else values.shape[1]
@@ -453,7 +453,7 @@ def _simplex(table: NamedArray, rounding: float | None = None, labels: Any = Non
         notes.append(Note("rounded", most))
     elif most > 1e-9:
         notes.append(Note("renormalised", most))
-    rounding = n_classes * np.finfo(np.float64).eps  # rows that sum to 1 up to this stay as they are
+    rounding = n_classes * np.finfo(np.float64).eps  # rows that sum to 1 up to this are left unchanged
     rows = values.astype(np.float64)
     if most > rounding:
         rows /= np.where(off <= rounding, 1.0, sums)[:, None]
@@ -476,7 +476,7 @@ _OF_MODELS = {
 
 
 def _forecasting(model: Any) -> Callable[[Any], Any] | None:
-    """Return how a regressor is asked for predicted distributions of numbers; None if it has none."""
+    """Return a function that gets predicted distributions from a regressor; None if it has none."""
     if has(model, "pred_dist"):  # NGBoost
         return lambda X: model.pred_dist(X)
     asked = attempt(lambda: inspect.signature(model.predict).parameters) or ()
@@ -491,7 +491,7 @@ def _forecasting(model: Any) -> Callable[[Any], Any] | None:
 
 
 def _functional(model: Any) -> str:
-    """Return what a regressor was fitted to predict: the mean, if its parameters name no other."""
+    """Return the functional that a regressor was fitted to, the mean unless its parameters differ."""
     for name in ("best_estimator_", "_final_estimator"):  # of searches and pipelines
         model = getattr(model, name, model)
     known = attempt(model.get_params) or {}
@@ -502,12 +502,12 @@ def _functional(model: Any) -> str:
 
 
 def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
-    """Return what a fitted model predicts for rows, and their labels, matched to its classes.
+    """Return the predictions of a fitted model for rows, and their labels, matched to its classes.
 
-    A classifier says by ``classes_`` which class each of its columns is: labels are looked up there, by
-    their values, and returned as names. Without ``classes_``, labels are returned as they are. Of a
-    regressor that predicts distributions or quantiles these are returned, else its point forecasts; and
-    y as it is.
+    A classifier's ``classes_`` lists the class of each of its columns: labels are looked up there, by
+    value, and returned as names. Without ``classes_``, labels are returned unchanged. For a regressor,
+    predicted distributions or quantiles are returned if it has them, else its point forecasts; and y
+    unchanged.
 
     Raises
     ------
@@ -534,7 +534,7 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
         facts["method"] = "predict_proba" if regression is None else "predict"
         raise InputError(Phrase(text, facts)) from error
     named = _first_names("X", X, y)
-    if regression is not None or has(probs, "cdf"):  # of skpro
+    if regression is not None or has(probs, "cdf"):  # skpro's
         if isinstance(probs, Law):
             probs.given = named
         return probs, y
@@ -557,14 +557,14 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
 
 
 def whole_sample(probs: object, outcomes: object, **options: Any) -> Sample:
-    """Read predictions of classes, or of numbers, and outcomes; options as of :func:`sample`."""
+    """Read predictions of classes, or of numbers, and outcomes; options as in :func:`sample`."""
     return sample_of_law(probs, outcomes, **options) or sample(probs, outcomes, **options)
 
 
 def sample_of_law(probs: object, outcomes: object, **options: Any) -> Sample | None:
-    """Read predicted distributions of numbers or vectors, and outcomes; None where these are classes.
+    """Read predicted distributions of numbers or vectors, and outcomes; None for classes.
 
-    ``options`` are those of :func:`sample`, of which weights and clusters are about numbers too.
+    ``options`` are those of :func:`sample`; weights and clusters also apply to numbers.
     """
     law = probs.law if isinstance(probs, Rows) else probs
     if not isinstance(law, Law):

@@ -1,10 +1,10 @@
-"""The compiled innermost loops: those that pass over the rows, and those of kernels.
+"""The compiled innermost loops: over rows, and for kernels.
 
-Imported only when a loop runs: the first time on a machine they are compiled, which takes seconds, and
-are kept on disk. Loops release the interpreter's lock, so that workers are threads. Each adds up in one
-fixed order for every label vector, and never across rows in another: equal label vectors have equal
-bits, and neither blocks nor workers change one. None calls one of another module: what is kept on disk
-is compiled again where its own module has changed, and only there.
+They are imported only when a loop runs: on first use on a machine they are compiled, which takes
+seconds, and then cached on disk. Loops release the interpreter's lock, so workers can be threads. Each
+loop adds in one fixed order for every label vector: equal label vectors give equal bits, and neither
+blocks nor workers change a bit. No loop calls one of another module: the disk cache is then recompiled
+only if its own module has changed.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Loop = TypeVar("Loop", bound=Callable[..., Any])
 
 
 class _Announced(event.Listener):
-    """Says once, on a terminal, what takes seconds, and looks for no garbage meanwhile.
+    """Announces compilation once, on a terminal, and pauses garbage collection meanwhile.
 
-    It hears of all that the process compiles, and whatever that is, nothing is raised here. It stays
-    registered: Numba would pass over the next listener while one leaves.
+    It is notified of everything the process compiles, so nothing may be raised here. It stays
+    registered, because Numba would skip the next listener if one leaves.
     """
 
     said = False
@@ -39,7 +39,7 @@ class _Announced(event.Listener):
         with suppress(Exception):
             if not event.data["dispatcher"].py_func.__module__.startswith("caltest."):
                 return
-            if gc.isenabled():  # all that Numba makes stays, and looking through it takes a tenth
+            if gc.isenabled():  # Numba's objects stay, and scanning them takes a tenth of the time
                 self.paused = event.data
                 gc.disable()
             if not self.said and sys.stderr.isatty():
@@ -47,7 +47,7 @@ class _Announced(event.Listener):
                 self.said = True
 
     def on_end(self, event: Any) -> None:
-        if event.data is self.paused:  # not one that was compiled on the way
+        if event.data is self.paused:  # not a nested compilation
             self.paused = None
             gc.enable()
 
@@ -56,15 +56,15 @@ event.register("numba:compile", _Announced())  # type: ignore[no-untyped-call]
 
 
 def loop(function: Loop) -> Loop:
-    """Compile when it is first called; kept on disk, if there is a place that can be written to.
+    """Compile a function on its first call, and cache it on disk if there is a writable place.
 
-    A loop whose name begins with "_" is called by others only, of which it becomes a part: by itself it
-    is not kept, nor is compiled what would call it from Python.
+    A loop whose name begins with "_" is only called by other loops, and becomes a part of them: it is
+    not cached by itself, and gets no wrapper for calls from Python.
     """
     inner = function.__name__.startswith("_")
     how: dict[str, Any] = {"no_cpython_wrapper": inner, "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(nogil=True, error_model="numpy", **how)(function)
-    with suppress(RuntimeError):  # a package that is read-only, and no folder of the user's
+    with suppress(RuntimeError):  # a read-only package, and no user folder
         if not inner:
             compiled.enable_caching()
     return cast("Loop", compiled)

@@ -1,6 +1,6 @@
-"""The loops of monitoring: bets on one row after the other, and what has become of them."""
+"""The loops of monitoring: bets on one row after another, and their capital."""
 
-# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# Compiled values have the types of NumPy arrays and scalars, which mypy distinguishes from Python's.
 # mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ def mixed(logs: Any, weights: Any) -> Any:
 
 
 #
-# ``common`` is what bets on classes and on numbers share: what was stated and seen of events, (n, D)
-# each; the ends of units, (U,); ``member`` (n, C), the processes of every row, −1 for none; places to
-# work in, for logarithms of the e-values of rows and their mean, for sums of events, and for the rows
-# of a unit; logarithms of the weights of bets, and of the shares of processes; the goal; and the books.
+# ``common`` holds the arguments shared by bets on classes and on numbers: stated and observed values of
+# events, (n, D) each; the ends of units, (U,); ``member`` (n, C), the processes of every row, −1 for
+# none; buffers for logarithms of the e-values of rows and their mean, for sums of events, and for the
+# rows of a unit; logarithms of the weights of bets, and of the shares of processes; the goal; and the
+# books.
 
 
 @loop
 def _settle(p: int, count: int, stated: Any, seen: Any, work: Any, weights: Any, books: Any) -> None:
-    """Enter so many rows of a unit, a row or a cluster, in the books of process ``p``: their means."""
+    """Enter ``count`` rows of a unit, a row or a cluster, in the books of process ``p``: their mean."""
     each, ratios, gain, chosen = work
     logs, detect, low, since, marks, totals, counts, best, peak, whole, _ = books
     _mean_of(each, count, ratios)
@@ -66,10 +67,10 @@ def _settle(p: int, count: int, stated: Any, seen: Any, work: Any, weights: Any,
 
 @loop
 def _sum_up(shares: Any, goal: float, books: Any) -> None:
-    """Enter a unit in the evidence of the whole: the weighted sum over all processes.
+    """Enter a unit in the total evidence: the weighted sum over all processes.
 
-    Groups that are still to come have what is left of the weights, and have won nothing; in a detector
-    of changes they have not begun. Without groups all rows have all of the weight: its logarithm is 0.
+    Future groups have the remaining weight, and have won nothing; in a change detector they have not
+    begun. Without groups, all rows have all of the weight, whose logarithm is 0.
     """
     _, detect, _, _, _, _, _, best, _, whole, _ = books
     known = int(whole[4])
@@ -83,7 +84,7 @@ def _sum_up(shares: Any, goal: float, books: Any) -> None:
 
 @loop
 def _mean_of(each: Any, count: int, ratios: Any) -> None:
-    """Write the logarithm of the mean of e-values (count, K), which are given as logarithms."""
+    """Write the logarithm of the mean of e-values (count, K), from their logarithms."""
     for k in range(len(ratios)):
         if count == 1:
             ratios[k] = each[0, k]
@@ -98,7 +99,7 @@ def _mean_of(each: Any, count: int, ratios: Any) -> None:
 
 @loop
 def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, done: Any, chosen: Any) -> int:
-    """Find the rows of a unit that share the process of row ``start``; none if it was dealt with."""
+    """Find the rows of a unit that share the process of row ``start``; none if it is already done."""
     p, count = member[start, c], 0
     if p < 0 or done[p] == unit:
         return 0
@@ -115,19 +116,19 @@ def _rows_of(member: Any, start: int, stop: int, c: int, unit: int, done: Any, c
 
 @loop
 def _kept(ratio: float, of_event: float, side: int) -> float:
-    """Return a bet, or none where it is on the other side of the limit; ``of_event`` is log q₁/l₁."""
+    """Return a bet, or none if it is on the other side of the limit; ``of_event`` is log q₁/l₁."""
     return 0.0 if side * of_event < 0.0 else ratio
 
 
 @loop
 def _mixture(won: float, rest: float, share: float) -> Any:
-    """Return the bet on an outcome that is one label by a share, and the other by the rest of it."""
+    """Return the bet on an outcome that is a share of one label, and the rest of the other."""
     return np.log(share * np.exp(won) + (1.0 - share) * np.exp(rest))
 
 
 @loop
 def _features(given: Any, waves: Any, shifts: Any, found: Any) -> None:
-    """Write 1, of two classes the log-odds, and Fourier features of predictions (m,)."""
+    """Write 1, the log-odds for two classes, and Fourier features of predictions (m,)."""
     found[0], first = 1.0, 1
     if len(given) == 2:
         odds = np.log(max(given[1], 1e-300)) - np.log(max(given[0], 1e-300))
@@ -141,7 +142,7 @@ def _features(given: Any, waves: Any, shifts: Any, found: Any) -> None:
 
 @loop
 def _grid_of_row(logs: Any, outcome: Any, side: int, slopes: Any, shifts: Any, found: Any) -> None:
-    """Write the ratios of q ∝ g^slope, of two classes times e^shift for class 1."""
+    """Write the ratios of q ∝ g^slope, times e^shift for class 1 of two classes."""
     label, share = outcome
     m = len(logs)
     values = np.empty(m)
@@ -199,10 +200,10 @@ def bet_on_classes(
 ) -> None:
     """Bet on labels (n,) against ``bases`` (S, n, m), unit by unit.
 
-    ``parts`` (n,) are 1; or of two classes above 0 the share of an outcome that is this label, the rest
-    of which is the other: bets are linear in it, and fair if its mean is what was predicted.
+    ``parts`` (n,) are 1; for two classes, an outcome may be a share above 0 of this label, and the rest
+    of the other: bets are linear in the share, and fair if its mean is as predicted.
 
-    ``sides`` (S,) is −1 where the base is least favourable to "too high", 1 to "too low", 0 without a
+    ``sides`` (S,) is −1 if the base is least favourable to "too high", 1 to "too low", 0 without a
     limit.
     """
     waves, wave_shifts, slopes, shifts, columns, begins, steps = spec
@@ -224,7 +225,7 @@ def bet_on_classes(
                     logs[k] = np.log(bases[s, r, k]) if bases[s, r, k] > 0.0 else -np.inf
                 none = logs[labels[r]] == -np.inf or (parts[r] < 1.0 and bases[s, r].min() == 0.0)
                 certain[i, s] = none or (sides[s] and bases[s, r].min() == 0.0)
-                if certain[i, s]:  # there is nothing to bet on, or what could not be
+                if certain[i, s]:  # nothing to bet on, or an impossible label
                     fixed[i, s] = 0.0 if sides[s] else np.inf
                 else:
                     _grid_of_row(logs, (labels[r], parts[r]), sides[s], slopes, shifts, fixed[i, s])
@@ -253,7 +254,7 @@ def bet_on_classes(
                             of_event = np.log(max(q[s, t, m - 1], 1e-300)) - stated_chance
                             each[i, at + grid + t] = _kept(won, of_event, sides[s])
                 _settle(p, size, stated, seen, work, weights, books)
-                for i in range(size):  # no label of a cluster is learned before all of it is counted
+                for i in range(size):  # learn no label of a cluster before its whole unit is entered
                     row, known = chosen[i], phi[chosen[i] - start]
                     for s in range(n_sides):
                         for t in range(0 if certain[row - start, s] else tilts):
@@ -285,7 +286,7 @@ def _density(theta: Any, waves: Any, found: Any) -> None:
 
 @loop
 def _mean_over(density: Any, low: float, high: float, waves: Any, mean: Any) -> Any:
-    """Return the mean density from low to high, and write that of the features there under it."""
+    """Return the mean density from low to high, and write the mean of the features, weighted by it."""
     cells = len(density)
     first, last = min(int(low * cells), cells - 1), min(int(high * cells), cells - 1)
     mean[:] = 0.0
@@ -305,7 +306,7 @@ def _mean_over(density: Any, low: float, high: float, waves: Any, mean: Any) -> 
 
 @loop
 def _least(density: Any, low: Any, high: Any, edges: Any, waves: Any, mean: Any, own: Any) -> Any:
-    """Return the mean density over (low, high); of cells between edges, the least of those open."""
+    """Return the mean density over (low, high); for cells between edges, the smallest of open cells."""
     if not len(edges):
         return _mean_over(density, low, high, waves, mean)
     least = np.inf
@@ -319,10 +320,10 @@ def _least(density: Any, low: Any, high: Any, edges: Any, waves: Any, mean: Any,
 
 @loop
 def bet_on_numbers(low: Any, high: Any, edges: Any, spec: Any, learned: Any, common: Any) -> None:
-    """Bet on where outcomes lie, from F(y−) to F(y), against a uniform law, unit by unit.
+    """Bet on the places of outcomes, from F(y−) to F(y), against a uniform law, unit by unit.
 
-    Of quantile forecasts ``low`` and ``high`` are the first and the last cell that an outcome leaves
-    open, of those that ``edges`` part; the bet is what it is worth in the worst of them.
+    For quantile forecasts, ``low`` and ``high`` are the first and the last cell that may hold the
+    outcome, between ``edges``; the bet gets its value in the worst of them.
     """
     waves, densities, steps = spec
     theta, squares = learned

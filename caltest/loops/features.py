@@ -1,6 +1,6 @@
-"""The loops over slices: sums over all rectangles of small tables, and roots of likelihoods."""
+"""The loops over slices: sums over all rectangles of small tables, and roots of likelihood ratios."""
 
-# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# Compiled values have the types of NumPy arrays and scalars, which mypy distinguishes from Python's.
 # mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from caltest.loops import loop
 
 @loop
 def _add(table: Any, codes: Any, places: Any, value: Any) -> None:
-    """Add a row to the table of every column by itself, and to that of every two."""
+    """Add a row to the table of every single column, and to that of every pair."""
     singles, pairs, widths = places
     d = len(singles)
     for j in range(d):
@@ -25,7 +25,7 @@ def _add(table: Any, codes: Any, places: Any, value: Any) -> None:
 
 @loop
 def _add_up(table: Any, tables: Any) -> None:
-    """Make every table the sums of all that comes before, row by row and column by column."""
+    """Make every table cumulative, along rows and columns."""
     for t in range(len(tables)):
         start, height, width = tables[t]
         for x in range(1, height):
@@ -38,9 +38,9 @@ def _add_up(table: Any, tables: Any) -> None:
 def cell_sums(
     values: Any, codes: Any, places: Any, tables: Any, corners: Any, table: Any, found: Any
 ) -> None:
-    """Write sums of values (B, n) over K rectangles, (B, K), each by the four corners of its own.
+    """Write sums of values (B, n) over K rectangles, (B, K), from the four corners of each.
 
-    Codes (n, 2d) are of every column by itself and crossed; ``places`` say where tables start.
+    Codes (n, 2d) are those of every column alone and crossed; ``places`` are the starts of tables.
     """
     for b in range(len(values)):
         table[:] = 0.0
@@ -58,7 +58,7 @@ def cluster_moments(
     values: Any, order: Any, ends: Any, codes: Any, places: Any, tables: Any, corners: Any, table: Any,
     found: Any,
 ) -> None:  # fmt: skip
-    """Add up squares and fourth powers, (2, K), of what every cluster adds to every rectangle."""
+    """Add squares and fourth powers, (2, K), of every cluster's sum in every rectangle."""
     first = 0
     for g in range(len(ends)):
         table[:] = 0.0
@@ -75,7 +75,7 @@ def cluster_moments(
 
 @loop
 def roots(counts: Any, knots: Any, heights: Any, slopes: Any, found: Any) -> None:
-    """Write the roots of counts (B, K): cubics between knots (K, G), straight at both ends."""
+    """Write the roots at counts (B, K): cubic between knots (K, G), linear at both ends."""
     last = knots.shape[1] - 1
     for b in range(len(counts)):
         for k in range(len(knots)):

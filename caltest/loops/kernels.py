@@ -1,6 +1,6 @@
 """The loops of kernels: sums over pairs of rows or of their features, and distances."""
 
-# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# Compiled values have the types of NumPy arrays and scalars, which mypy distinguishes from Python's.
 # mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from caltest.loops import loop
 
 # ------------------------------------------------------------------ rows by class
 #
-# Δ_i = e_{y_i}, or e_{y_i} − e_{r_i} where a usual class r_i is known, which is 0 for most rows of a
-# confident model. An entry is a row with a class and a sign; its key is twice the class, and one more
-# for the minus sign. Sorted by key, what a class adds lies together: from ``ends[key]`` to the next.
+# Δ_i = e_{y_i}, or e_{y_i} − e_{r_i} if a usual class r_i is known, which is 0 for most rows of a
+# confident model. An entry is a row with a class and a sign; its key is twice the class, plus 1 for the
+# minus sign. Sorted by key, the entries of a class are adjacent: from ``ends[key]`` to the next.
 
 
 @loop
 def sort_by_class(labels: Any, usual: Any, size: int, rows: Any, ends: Any) -> None:
     """Sort the entries of every tile of ``size`` rows by their keys.
 
-    Labels (B, n), usual classes (n,) or −1; ``rows`` in the tile (B, 2n), those of a tile from twice
-    its first row on; where they end by key, (B, tiles, 2m + 1).
+    Labels are (B, n), usual classes (n,) or −1; ``rows`` are places in the tile, (B, 2n), and those of
+    a tile begin at twice its first row; ``ends`` by key are (B, tiles, 2m + 1).
     """
     draws, n = labels.shape
     last_key = ends.shape[2] - 1
@@ -82,13 +82,13 @@ def _block(w: Any, left: Any, a: int, a_end: int, right: Any, b: int, b_end: int
 
 @loop
 def _signed_block(w: Any, left: Any, k: Any, own: int, right: Any, l: Any, other: int) -> float:  # noqa: E741
-    """Sum W over entries of a class of the rows and of one of the columns, with their signs.
+    """Sum W over entries of one class in the rows and one in the columns, with their signs.
 
-    ``k`` and ``l`` are where they end by key, ``own`` and ``other`` the keys of the plus signs.
+    ``k`` and ``l`` are the ends by key, ``own`` and ``other`` the keys of the plus signs.
     """
     total = 0.0
     signed = k[own + 1] < k[own + 2] or l[other + 1] < l[other + 2]
-    for part in range(4 if signed else 1):  # one call: it compiles sooner
+    for part in range(4 if signed else 1):  # one call compiles faster
         row, column = own + (part & 1), other + (part in (1, 2))
         found = _block(w, left, k[row], k[row + 1], right, l[column], l[column + 1])
         total += found if part < 2 else -found
@@ -117,12 +117,12 @@ def pair_sums(w: Any, left: Any, right: Any, matrix: Any, sums: Any) -> None:
         sums[d] = total
 
 
-_AT_ONCE = 512  # rows added up by themselves, so that rounding stays small
+_AT_ONCE = 512  # rows summed separately, so that rounding stays small
 
 
 @loop
 def _add_rows(values: Any, rows: Any, start: int, end: int, some: Any, sign: float, total: Any) -> None:
-    """Add the features of the rows of entries to ``total`` (F,), through sums of some of them."""
+    """Add the features of the rows of entries to ``total`` (F,), through partial sums."""
     for first in range(start, end, _AT_ONCE):
         last = min(end, first + _AT_ONCE)
         some[:] = 0.0
@@ -154,25 +154,25 @@ def sums_by_class(features: Any, rows: Any, ends: Any, size: int, sums: Any) -> 
                 if own[key] < own[key + 1]:
                     total[:] = 0.0
                     _add_rows(here, of_draw, own[key], own[key + 1], some, 1.0 - 2.0 * (key & 1), total)
-                    for f in range(len(total)):  # a loop: Numba compiles seconds for a whole row
+                    for f in range(len(total)):  # a loop: Numba takes seconds to compile whole rows
                         sums[b, key >> 1, f] += total[f]
 
 
-# Rounded features are whole numbers, 2¹³ at most: three fit into two bytes together, and as many as
-# there are rows here into four. They stand in pieces of WIDTH, (C, n, WIDTH), so that what is added up
-# stays in vector registers, and those of all rows in the cache.
+# Rounded features are integers up to 2¹³: sums of three fit into two bytes, and of all rows here into
+# four. They are stored in pieces of WIDTH, (C, n, WIDTH), so that sums stay in vector registers, and
+# the pieces of all rows in the cache.
 
 
-WIDTH = 32  # features in a piece: a line of the cache
-_WORDS = 3  # rows that are added up in two bytes
+WIDTH = 32  # features per piece: a cache line
+_WORDS = 3  # rows summed in two bytes
 
 
 @intrinsic
 def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums: Any) -> Any:
     """Write the sums of WIDTH features (n, WIDTH), int16, over ``rows[start:end]`` as int32.
 
-    In machine words, which Numba's own loops over few columns do not reach, as they cannot know that
-    what is read is never what is written.
+    It uses vector instructions, which Numba's own loops over few columns do not reach, because they
+    cannot exclude that input and output overlap.
     """
 
     def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
@@ -188,7 +188,7 @@ def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums
             return build.load(build.bitcast(here, short.as_pointer()), align=2)
 
         def added(first: Any, total: Any, step: int) -> tuple[Any, Any]:
-            """Add ``step`` rows at a time; return where that ends, and the sums."""
+            """Add ``step`` rows at a time; return the place where that ends, and the sums."""
             before = build.block
             ask, add, done = (build.append_basic_block(name) for name in ("ask", "add", "done"))
             build.branch(ask)
@@ -221,7 +221,7 @@ def _sum_rows(context: Any, features: Any, rows: Any, start: Any, end: Any, sums
 def steps_by_class(
     pieces: Any, first: int, rows: Any, ends: Any, size: int, unit: float, sums: Any
 ) -> None:
-    """Add Σ_i Δ_i ⊗ ψ_i to ``sums`` (B, m, C, WIDTH): of pieces from row ``first`` on, in ``unit``."""
+    """Add Σ_i Δ_i ⊗ ψ_i to ``sums`` (B, m, C, WIDTH), for pieces from row ``first`` on, in ``unit``."""
     some = np.empty(WIDTH, np.int32)
     for tile in range(ends.shape[1]):
         for c in range(len(pieces)):
@@ -240,7 +240,7 @@ def steps_by_class(
 def squares_by_class(pieces: Any, rows: Any, ends: Any, expected: Any, found: Any) -> None:
     """Add |Σ_i Δ_i ⊗ ψ_i − E|² to ``found`` (B,), E (C, m, WIDTH), all in the features' unit.
 
-    Entries are of one tile. No draw's sums of many classes are ever held.
+    Entries are of one tile. Sums of a draw over many classes are never held.
     """
     some, other, squares = np.empty(WIDTH, np.int32), np.empty(WIDTH, np.int32), np.empty(WIDTH)
     for c in range(len(pieces)):
@@ -251,7 +251,7 @@ def squares_by_class(pieces: Any, rows: Any, ends: Any, expected: Any, found: An
                 start, middle, end = own[2 * label], own[2 * label + 1], own[2 * label + 2]
                 _sum_rows(pieces[c], rows[b], start, middle, some)
                 _sum_rows(pieces[c], rows[b], middle, end, other)
-                for f in range(WIDTH):  # side by side: no square waits for another
+                for f in range(WIDTH):  # independent additions: no square waits for another
                     total = (some[f] - other[f]) - expected[c, label, f]
                     squares[f] += total * total
             found[b] += squares.sum()
@@ -265,9 +265,9 @@ _COLUMNS, _COORDINATES = 256, 64  # of a piece that stays in the second-level ca
 
 @loop
 def cityblock(x: Any, y: Any, within: bool, distances: Any) -> None:
-    """Write Σ_k |x_ik − y_kj| for points (a, m) and others (m, b), transposed; in the order of k.
+    """Write Σ_k |x_ik − y_kj| for points (a, m) and transposed others (m, b), in the order of k.
 
-    ``within``: the others are the points, and half of the distances are copies.
+    ``within``: the others are the points themselves, and half of the distances are copied.
     """
     m, b = y.shape
     distances[:] = 0.0

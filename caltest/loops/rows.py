@@ -1,6 +1,6 @@
-"""The loops that pass over the rows: draws of labels, and sums over them."""
+"""The loops over rows: draws of labels, and sums over them."""
 
-# What is compiled has the types that arrays and NumPy's numbers have, which mypy tells apart from ours.
+# Compiled values have the types of NumPy arrays and scalars, which mypy distinguishes from Python's.
 # mypy: disable-error-code="assignment, arg-type, call-arg, no-untyped-call"
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from caltest.loops import loop
 # ------------------------------------------------------------------ drawing labels
 
 
-_SIDE = 64  # rows brought into the order of rows together: draws of 4 096 rows share a way of the cache
+_SIDE = 64  # rows transposed together: draws of 4 096 rows share a way of the cache
 _COMPARED = 128  # rows compared together
 
 
 @loop
 def count_below(sums: Any, uniforms: Any, labels: Any) -> None:
-    """Write how many of a row's cumulative sums (n, m − 1) are at or below each of (B, n) numbers.
+    """Write the number of a row's cumulative sums (n, m − 1) at or below each of (B, n) numbers.
 
-    A comparison a class: for few classes.
+    It makes one comparison per class, for few classes.
     """
     n, bounds = sums.shape
     here, found = np.empty((bounds, _COMPARED)), np.empty(_COMPARED, np.int64)
@@ -46,10 +46,9 @@ def count_below(sums: Any, uniforms: Any, labels: Any) -> None:
 
 @loop
 def guide(sums: Any, table: Any) -> None:
-    """Write how many of a row's sums are at or below 0, 1/G, 2/G, … into a table (n, G).
+    """Write the number of a row's sums at or below 0, 1/G, 2/G, … into a table (n, G).
 
-    G is a power of two, so that none of these numbers, nor which of them comes before another number,
-    is ever rounded.
+    G is a power of two, so neither these numbers nor comparisons with them are ever rounded.
     """
     steps = table.shape[1]
     for i in range(len(sums)):
@@ -64,7 +63,7 @@ def guide(sums: Any, table: Any) -> None:
 
 @loop
 def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
-    """Do as `count_below` does, from where a guide table says: a step or two, however many classes."""
+    """Do what `count_below` does, from a guide table: a step or two for any number of classes."""
     draws, n = uniforms.shape
     last, steps = sums.shape[1], table.shape[1]
     here, found = np.empty((_SIDE, draws)), np.empty((draws, _SIDE), labels.dtype)
@@ -85,13 +84,13 @@ def look_up(sums: Any, table: Any, uniforms: Any, labels: Any) -> None:
                 labels[b, start + r] = found[b, r]
 
 
-_BITS = 64  # draws whose labels of two classes are the bits of one word
+_BITS = 64  # draws of two-class labels that are the bits of one word
 _PACKED = 1024  # words that stay in the cache
 
 
 @loop
 def pack(labels: Any, words: Any) -> None:
-    """Write labels (B, n) of two classes, or signs, of at most 64 draws, into bits that are 0, (n,)."""
+    """Set bits for labels (B, n) of two classes, or signs, for up to 64 draws, in zeroed words (n,)."""
     for start in range(0, len(words), _PACKED):
         for b in range(len(labels)):
             for i in range(start, min(start + _PACKED, len(words))):
@@ -100,7 +99,7 @@ def pack(labels: Any, words: Any) -> None:
 
 @loop
 def bits_above(sums: Any, uniforms: Any, words: Any) -> None:
-    """Do as `count_below` does for two classes, into bits that are 0: of (n,) numbers, (B, n)."""
+    """Do what `count_below` does for two classes, into zeroed bits: sums (n,), numbers (B, n)."""
     for b in range(len(uniforms)):
         for i in range(len(words)):
             words[i] |= np.uint64(sums[i] <= uniforms[b, i]) << np.uint64(b)
@@ -117,7 +116,7 @@ def take_rows(labels: Any, rows: Any, taken: Any) -> None:
 # ------------------------------------------------------------------ sums along rows
 
 
-_FEW = 512  # numbers added up by themselves, so that rounding stays small
+_FEW = 512  # numbers summed separately, so that rounding stays small
 
 
 @loop
@@ -128,7 +127,7 @@ def table_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
     for start in range(0, n, size):
         stop = min(start + size, n)
         b = 0
-        while b + 4 <= len(labels):  # four draws, none of which waits for itself
+        while b + 4 <= len(labels):  # four independent sums, none waiting for itself
             t0 = t1 = t2 = t3 = 0.0
             for i in range(start, stop):
                 t0 += by[i] * table[i, labels[b, i]]
@@ -150,7 +149,7 @@ def table_sums(table: Any, by: Any, labels: Any, sums: Any) -> None:
 
 @loop
 def sums_of_bits(table: Any, by: Any, words: Any, sums: Any) -> None:
-    """Do as `table_sums` does for ``words`` (n,) of bits of two classes, to the last bit."""
+    """Do what `table_sums` does for ``words`` (n,) of two-class bits, identical to the last bit."""
     total = np.empty(_BITS)
     for start in range(0, len(words), _FEW):
         total[:] = 0.0
@@ -164,9 +163,9 @@ def sums_of_bits(table: Any, by: Any, words: Any, sums: Any) -> None:
 
 @loop
 def cell_sums(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
-    """Add up what labels 1 add to the cells that rows lie in, (n,): to ``sums`` (B, K).
+    """Add the labels 1 to the cells of their rows, (n,): to ``sums`` (B, K).
 
-    A label 1 adds what ``steps`` (n,) says, or 1 if that is None.
+    A label 1 adds its entry of ``steps`` (n,), or 1 if that is None.
     """
     for b in range(len(labels)):
         for i in range(len(cells)):
@@ -175,9 +174,9 @@ def cell_sums(labels: Any, cells: Any, steps: Any, sums: Any) -> None:
 
 @loop
 def bin_counts(labels: Any, cells: Any, steps: Any, counts: Any) -> None:
-    """Add up how often each label comes in each bin: (B, K, m) for labels (B, n), bins (n,).
+    """Count each label in each bin: (B, K, m) for labels (B, n), bins (n,).
 
-    A row counts as ``steps`` (n,) says, or 1 if that is None.
+    A row is counted with its entry of ``steps`` (n,), or 1 if that is None.
     """
     for b in range(len(labels)):
         for i in range(len(cells)):
@@ -192,14 +191,14 @@ def count_shifted(drawn: Any, chances: Any, unit: float, pieces: Any, cells: Any
             counts[b, pieces[i], cells[int((drawn[b, i] + chances[i]) * unit)]] += 1
 
 
-_GONE = 1e-20  # a chance that no longer counts
+_GONE = 1e-20  # a probability that is negligible
 
 
 @loop
 def law_of_events(chances: Any, law: Any, other: Any) -> None:
-    """Write the chances (N + 2,) of 0, 1, … of N events, one after the other; ``other`` is overwritten.
+    """Write the probabilities (N + 2,) of 0, 1, … of N events, one by one; ``other`` is overwritten.
 
-    Only where chances count, so that N events take some N^1.5 operations.
+    Only non-negligible probabilities are visited, so N events take some N^1.5 operations.
     """
     law[:], other[:] = 0.0, 0.0
     law[0], low, high = 1.0, 0, 0
@@ -218,7 +217,7 @@ def law_of_events(chances: Any, law: Any, other: Any) -> None:
             low += 1
         new[high + 1] = 0.0
     if len(chances) & 1:
-        for s in range(len(law)):  # `law[:] = other` compiles for a second, for its message
+        for s in range(len(law)):  # a loop: compiling `law[:] = other` takes a second, for its message
             law[s] = other[s]
     law[:low], law[high + 1 :] = 0.0, 0.0
 
@@ -229,8 +228,9 @@ def largest_shifted(
 ) -> None:
     """Write the largest standardised error of any interval, for every tolerance: (B, G).
 
-    From counts (B, K, 2G) of `count_shifted`: events above each tolerance, or below minus it; E and the
-    weights (L, G) of intervals from piece ``begins`` to ``ends``. ``first`` (B, L): all of tolerance 0.
+    The input is counts (B, K, 2G) of `count_shifted`: events above each tolerance, or below minus it; E
+    and the weights (L, G) of intervals from piece ``begins`` to ``ends``. ``first`` (B, L) gets the
+    errors for tolerance 0.
     """
     draws, pieces, width = cells.shape
     count = width // 2
@@ -252,10 +252,10 @@ def largest_shifted(
 
 @loop
 def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, highest: Any) -> None:
-    """Write the least and the largest of events less expected events along an order, 0 included.
+    """Write the smallest and largest of events less expected events along an order, 0 included.
 
-    Events are added up to the places ``ends``; ``words`` (n,) are bits of two classes, in order. A
-    label 1 adds what ``steps`` (n,) says, or 1 if that is None.
+    Events are summed up to the places ``ends``; ``words`` (n,) are bits of two classes, in order. A
+    label 1 adds its entry of ``steps`` (n,), or 1 if that is None.
     """
     state, e = np.zeros((3, _BITS)), 0
     total, low, high = state[0], state[1], state[2]
@@ -268,13 +268,13 @@ def extremes(words: Any, ends: Any, steps: Any, expected: Any, lowest: Any, high
                 here = total[b] - expected[e]
                 low[b], high[b] = min(low[b], here), max(high[b], here)
             e += 1
-    for b in range(len(lowest)):  # `lowest[:] = low[…]` compiles for two seconds, for its message
+    for b in range(len(lowest)):  # compiling `lowest[:] = low[…]` takes two seconds, for its message
         lowest[b], highest[b] = low[b], high[b]
 
 
 @loop
 def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
-    """Sort rows by their labels (B, n), those of each class in order, further classes left out.
+    """Sort rows by their labels (B, n), in order within each class; further classes are left out.
 
     Class k of a draw b is ``rows[b, ends[b, k] : ends[b, k + 1]]``.
     """
@@ -299,7 +299,7 @@ def rows_by_class(labels: Any, rows: Any, ends: Any) -> None:
 
 @loop
 def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> None:
-    """Add what each event of a class adds to ``sums`` (B,)."""
+    """Add each event's contribution to ``sums`` (B,), for one class."""
     for b in range(len(sums)):
         for first in range(ends[b, column], ends[b, column + 1], _FEW):
             total = 0.0
@@ -310,7 +310,7 @@ def sums_of_events(rows: Any, ends: Any, column: int, added: Any, sums: Any) -> 
 
 @intrinsic
 def _lowest_bit(context: Any, word: Any) -> Any:
-    """Return the place of the lowest bit that is set."""
+    """Return the place of the lowest set bit."""
 
     def generate(target: Any, build: Any, signature: Any, values: Any) -> Any:
         return build.cttz(values[0], ir.Constant(ir.IntType(1), 1))
@@ -322,7 +322,7 @@ def _lowest_bit(context: Any, word: Any) -> Any:
 def extremes_of_events(
     rows: Any, ends: Any, column: int, place_of: Any, expected: Any, lowest: Any, highest: Any
 ) -> None:
-    """Write what `extremes` does for the events of a class, from the rows that have it alone."""
+    """Write what `extremes` does for the events of a class, from the rows of that class only."""
     events = np.zeros(len(expected) - 1, np.int32)
     marks, alone = np.zeros((len(events) >> 6) + 1, np.uint64), len(events) == len(place_of)
     filled, one = np.zeros((len(marks) >> 6) + 1, np.uint64), np.uint64(1)  # words with a mark
@@ -356,15 +356,15 @@ def extremes_of_events(
 
 # ------------------------------------------------------------------ chains
 #
-# Where W_ij = exp(−|x_i − x_j|) of numbers x, a sum over all pairs is one pass along their order: what
-# all earlier rows add to a row shrinks by one factor from row to row.
+# If W_ij = exp(−|x_i − x_j|) for numbers x, a sum over all pairs is one pass in their order: the
+# contribution of all earlier rows to a row shrinks by one factor from row to row.
 
 
 @loop
 def chain_sums(words: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> None:
     """Write Σ_{i<j} W_ij d_i d_j, d = s y − e, for ``words`` (n,) of bits of two classes.
 
-    In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W of a row and the one before it.
+    In order, (n,): ``steps`` s, ``expected`` e, and ``decay``, W between a row and the one before it.
     """
     state = np.zeros((2, _BITS))
     before, total = state[0], state[1]
@@ -382,7 +382,7 @@ def chain_sums(words: Any, steps: Any, expected: Any, decay: Any, sums: Any) -> 
 
 @loop
 def chain_terms(decay: Any, values: Any, terms: Any) -> None:
-    """Write Σ_{j<i} W_ij v_i v_j for every i, of numbers in order."""
+    """Write Σ_{j<i} W_ij v_i v_j for every i, for numbers in order."""
     before = 0.0
     for i in range(len(values)):
         before *= decay[i]
@@ -392,7 +392,7 @@ def chain_terms(decay: Any, values: Any, terms: Any) -> None:
 
 @loop
 def chain_pairs(decay: Any, u: Any, v: Any) -> float:
-    """Return Σ_{i≠j} W_ij u_i v_j of numbers in order."""
+    """Return Σ_{i≠j} W_ij u_i v_j for numbers in order."""
     of_u = of_v = total = 0.0
     for i in range(len(u)):
         of_u, of_v = of_u * decay[i], of_v * decay[i]
@@ -403,7 +403,7 @@ def chain_pairs(decay: Any, u: Any, v: Any) -> float:
 
 @loop
 def chain_triples(decay: Any, v: Any) -> float:
-    """Return Σ W_ij v_i v_j v_k over three different rows i, j, k, i and j the outer ones."""
+    """Return Σ W_ij v_i v_j v_k over three different rows i, j, k, with i and j the outer ones."""
     ones = twos = total = 0.0
     for i in range(len(v)):
         ones, twos = ones * decay[i], twos * decay[i]
@@ -417,11 +417,11 @@ def chain_triples(decay: Any, v: Any) -> float:
 def rising_scores(
     below: Any, at: Any, weights: Any, owners: Any, least: float, slopes: Any, starts: Any
 ) -> None:
-    """Add up where scores of levels rise, and stop: ``slopes`` · level + ``starts``, (count, T).
+    """Add the places where scores of levels rise and stop: ``slopes`` · level + ``starts``, (count, T).
 
-    Of outcomes (B, n) with P(Y < y) and P(Y ≤ y), T levels 1/T, 2/T, …, 1; those of row i of draw b
-    belong to ``owners[i]`` + b. A score rises from 0 to its weight, by a step where it is no atom: less
-    probable than ``least``.
+    Outcomes are (B, n), as P(Y < y) and P(Y ≤ y); the T levels are 1/T, 2/T, …, 1; row i of draw b
+    belongs to ``owners[i]`` + b. A score rises from 0 to its weight, in one step unless it is an atom,
+    with probability above ``least``.
     """
     steps = slopes.shape[1]
     for b in range(len(at)):
@@ -457,14 +457,14 @@ def _first_reaching(table: Any, row: int, value: float) -> int:
 
 
 _POOLS = 32  # pools of members that stay in the cache
-_COUNTED = 200  # values of a pool up to which all are compared, sooner than looked for
+_COUNTED = 200  # values of a pool up to which comparing all is faster than searching
 
 
 @loop
 def ranks_in_pools(pools: Any, counts: Any, outcomes: Any, below: Any, at: Any) -> None:
     """Write the shares of a row's sorted pool (n, N) below, and at or below, each of (B, n) numbers.
 
-    The first ``counts`` (n,) values of a pool are there, and NaN after these.
+    The first ``counts`` (n,) values of a pool are used; NaN follows.
     """
     n = len(pools)
     for start in range(0, n, _POOLS):
@@ -485,7 +485,7 @@ def ranks_in_pools(pools: Any, counts: Any, outcomes: Any, below: Any, at: Any) 
 
 @loop
 def at_places(table: Any, places: Any, unit: Any, found: Any) -> None:
-    """Write what a table (n, N, K) has at places (B, n), times a unit, into (B, n, K)."""
+    """Write entries of a table (n, N, K) at places (B, n), times a unit, into (B, n, K)."""
     for b in range(len(places)):
         for i in range(len(table)):
             for k in range(table.shape[2]):
@@ -494,9 +494,9 @@ def at_places(table: Any, places: Any, unit: Any, found: Any) -> None:
 
 @loop
 def curve_at(times: Any, chances: Any, values: Any, steps: bool, below: Any, at: Any) -> None:
-    """Write the chances of less than, and of at most, values (B, n) by curves (n, T) of such chances.
+    """Write P(T < v) and P(T ≤ v) at values v (B, n), from curves (n, T) of such probabilities.
 
-    Of times (1, T) or (n, T), the first of which is 0. Between them chances rise evenly, or by steps.
+    Times are (1, T) or (n, T), starting at 0. Between them probabilities rise linearly, or in steps.
     """
     last = chances.shape[1] - 1
     for b in range(len(values)):
@@ -516,7 +516,7 @@ def curve_at(times: Any, chances: Any, values: Any, steps: bool, below: Any, at:
 
 @loop
 def curve_inverse(times: Any, chances: Any, levels: Any, steps: bool, values: Any) -> None:
-    """Write the first values by which chances reach levels (B, n), infinite where they never do."""
+    """Write the first values at which probabilities reach levels (B, n); infinite if they never do."""
     last = chances.shape[1] - 1
     for b in range(len(levels)):
         for i in range(levels.shape[1]):
