@@ -120,7 +120,7 @@ class Certificate(Result):
 
     @property
     def story(self) -> Story:
-        """What it says: whether an error is proved beside the limit that is certified."""
+        """The story of the certificate: whether it also proves an error."""
         return Story(verdict="", found=bool(self.miscalibrated))
 
     @arguments()
@@ -221,7 +221,7 @@ def certificate(
     lower, upper = intervals.mean_bounds(counts, bins.events, level)
     over, under = bins.predicted - lower, upper - bins.predicted
     distances, wrong = np.maximum(over, under), np.minimum(over, under) < 0.0
-    # What is proved is proved of the scores that there are, not of all between a bin's edges.
+    # What is proved holds for the scores in a bin, not for all values between its edges.
     scores, sides = (bins.smallest, bins.largest), np.where(under < 0.0, "over", "under")
     found = (each[wrong].tolist() for each in (*scores, sides, -np.minimum(over, under), bins.counts))
     proved = sorted(Proved(*each) for each in zip(*found, strict=True))

@@ -1,4 +1,4 @@
-"""Intervals: of a mean and of a mean error, exact for any number of rows.
+"""Intervals for a mean and for a mean error, exact for any number of rows.
 
 Of events and of risk at a time, of which some rows are censored, about right. And of what is refuted of
 the rows of an interval.
@@ -29,11 +29,11 @@ Rates: TypeAlias = Array | None
 Ends: TypeAlias = tuple[float, float]
 
 LARGEST_LEVEL = 0.25  # of a single bound, for the proof in `mean_bounds`
-_RATES = -12.0, 6.5  # logarithms of λ times what counts most
+_RATES = -12.0, 6.5  # range of log λ, with λ in units of 1 / largest weight
 
 
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
-    """Return bounds of the mean of a group's probabilities, which may all differ.
+    """Return bounds for the mean of a group's probabilities, which may all differ.
 
     Of (K,) rows, at least 1, and events, that need not be whole; a single bound fails with a
     probability of ``level`` at most, up to 1/4. They are Clopper and Pearson's, but for one event (or
@@ -52,7 +52,7 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
 
 
 def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> Ends:
-    """Return bounds of the mean absolute error of (P,) groups, each missed with ``level`` at most.
+    """Return bounds for the mean absolute error of (P,) groups; each fails with ≤ ``level``.
 
     It is the largest of all 2^P mean errors in which the signs of groups are chosen in any way. To turn
     the sign of a group is to predict the opposite event there, so that each of them is a mean error of
@@ -85,33 +85,31 @@ def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -
 #
 # F < log(level) refutes that constraint, *whatever λ and ν are*: a search that stops early makes an
 # interval wider, never too short. Let rows have weights w_i and predictions c_i of the population, and
-# be kept at the rates s_1 with the event and s_0 without. At the mean error e of the population the
+# be kept at the rates s_1 with the event and s_0 without. If e is the mean error of the population, the
 # values w_i (c_i − y_i − e) / s_{y_i} have expectations that sum to 0: Σ D_i q_i = b, with
 #
-#     D_i = w_i ((1 − c_i + e) / s_1 + (c_i − e) / s_0),    b = Σ w_i (c_i − e) / s_0.
+# Without rates D_i = w_i. If D_i < 0, the row has size |D_i| and its event is y_i = 0. By convexity the
+# rows of a cluster, however dependent, can be replaced by one row of size Σ |D_i|.
 #
-# Without rates D_i = w_i. Where D_i < 0, the row counts |D_i| if it has no event. By convexity the rows
-# of a cluster, in whatever dependence, are like one row that counts Σ |D_i|.
-#
-# For fixed λ and ν, F is convex in e, and h(λ D, ν D) in D. So what refutes two errors e refutes all
-# between, by which intervals close in from outside. And a row may be split among two nodes of a grid
-# whose mean is D: F becomes larger by a hair, and its time does not depend on the number of rows.
+# For fixed λ and ν, F is convex in e, and h(λ D, ν D) in D. So if two errors e are refuted, all errors
+# between them are, and intervals close in from outside. And a row may be split between two nodes of a
+# grid with mean D: F grows only slightly, and computing time does not depend on the number of rows.
 #
 # Source of the bound: Chernoff (1952) and Hoeffding (1963), here for the worst q_i.
 
-_RATIO = 1.05  # of nodes: D² grows by less than .0006 of itself, and intervals by half of that
-_NODES = 283  # to a millionth of the largest; below, the next node is 0
-_SLACK = 1e-9  # of log(level), far more than what rounding may do
-_LEAST_RATE = 1e-10  # of the largest: below, rounding decides where an interval ends
-_STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step is its square, or so
-_LEAST = 1e-12  # of the largest size
+_RATIO = 1.05  # of nodes: D² grows by less than 0.06%, and intervals by half of that
+_NODES = 283  # down to a millionth of the largest; below, the next node is 0
+_SLACK = 1e-9  # relative to log(level), far more than rounding errors
+_LEAST_RATE = 1e-10  # relative to the largest: below, rounding would decide where an interval ends
+_STEPS, _CLOSE = 40, 1e-4  # towards an end of the interval; the next step squares the error, about
+_LEAST = 1e-12  # relative to the largest size
 _MOST = 700.0  # λ times the largest D
 
 
 def error_bounds(
     scores: Array, labels: Labels, level: float, weights: Array, kept: Rates = None, codes: Codes = None
 ) -> Ends:
-    """Return bounds of the mean error, predicted less true rate, each missed with ``level`` at most.
+    """Return bounds for the mean error (predicted minus true rate); each fails with ≤ ``level``.
 
     Parameters
     ----------
@@ -140,7 +138,7 @@ def error_bounds(
 
 
 class _Supposed(NamedTuple):
-    """What is known at a supposed error: sizes D with their counts, b, and Σ D y."""
+    """The rows at a supposed error: sizes D with their counts, b, and Σ D y."""
 
     sizes: Array
     counts: Array
@@ -148,7 +146,7 @@ class _Supposed(NamedTuple):
     seen: float
 
     def shares(self, rate: float, nu: float) -> tuple[Array, Array]:
-        """Return q, and e^h e^(ν D q − λ D)."""
+        """Return q and e^h e^(ν D q − λ D)."""
         x = rate * self.sizes
         q = np.clip(1.0 / (nu * self.sizes) - np.exp(-x) / -np.expm1(-x), 0.0, 1.0)
         return q, q + (1.0 - q) * np.exp(-x)
@@ -160,12 +158,13 @@ class _Supposed(NamedTuple):
         return float(self.counts @ each) + nu * self.most - rate * self.seen
 
     def best(self, rate: float) -> Ends:
-        """Return λ and ν where F is about least: λ by Newton's method from ``rate`` on, ν exactly."""
+        """Return λ and ν that nearly minimise F: λ by Newton's method from ``rate``, ν exactly."""
         low, high, last = 0.0, math.inf, _MOST / float(self.sizes.max())
         while True:
             rate = min(rate, last)
             most = self.sizes / -np.expm1(-rate * self.sizes)
-            # Σ D q is piecewise linear in 1/ν: a row's q leaves 0 at ``most`` − D, is 1 at ``most``.
+            # Σ D q is piecewise linear in 1/ν: a row's q leaves 0 at ``most`` − D and reaches 1 at
+            # ``most``.
             corners = np.concatenate([most * np.exp(-rate * self.sizes), most])
             order = np.argsort(corners, kind="stable")
             rises = np.cumsum(np.concatenate([self.counts, -self.counts])[order])
@@ -173,7 +172,7 @@ class _Supposed(NamedTuple):
             nu = 1.0 / float(np.interp(self.most, np.append(0.0, sums), corners[order]))
             q, scaled = self.shares(rate, nu)
             tilted = q / scaled
-            gap = float(self.counts @ (self.sizes * tilted)) - self.seen  # dF/dλ, which rises
+            gap = float(self.counts @ (self.sizes * tilted)) - self.seen  # dF/dλ, which is increasing
             free, rest = self.counts * ((q > 0.0) & (q < 1.0)), most - self.sizes * tilted
             rest -= float(free @ rest) / max(float(free.sum()), 1e-300)
             spread = self.sizes**2 * tilted * (1.0 - tilted)
@@ -187,7 +186,7 @@ class _Supposed(NamedTuple):
 
 
 def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
-    """Return the nodes of a grid down from the largest value, and the counts split among them.
+    """Return the nodes of a grid below the largest value, with the counts split among them.
 
     Few values stay as they are, but for those that are 0 or nearly.
     """
@@ -199,7 +198,7 @@ def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
     low = nodes[place + 1]
     above = counts * np.clip((values - low) / (nodes[place] - low), 0.0, 1.0)
     found: Array = np.bincount(place, above, _NODES).astype(np.float64)
-    found[1:] += np.bincount(place + 1, counts - above, _NODES + 1)[1:_NODES]  # what is 0 adds nothing
+    found[1:] += np.bincount(place + 1, counts - above, _NODES + 1)[1:_NODES]  # zero values add nothing
     own = found > 0.0
     return nodes[:-1][own], found[own]
 
@@ -211,7 +210,7 @@ def _largest(scores: Array, labels: Labels, level: float, w: Array, kept: Array,
     sizes, slopes, counts = w * (event + scores * slope), w * slope, np.ones(len(w))
     most = float((w * without) @ scores), float((w * without).sum())
     seen = float(labels @ sizes), float(labels @ slopes)
-    rounding = 1e-15 * float(w.sum())  # b is taken to be larger by it, and Σ D y smaller
+    rounding = 1e-15 * float(w.sum())  # b is increased and Σ D y decreased by it
     if codes is not None and not slope.any():
         sizes, codes = np.bincount(codes, sizes).astype(np.float64), None
         slopes, counts = np.zeros(1), np.ones(len(sizes))
@@ -232,7 +231,7 @@ def _largest(scores: Array, labels: Labels, level: float, w: Array, kept: Array,
     for _ in range(_STEPS):
         if outer.most >= 0.0:
             break
-        # Errors that no q can have: below 0 is a convex function of e.
+        # Some errors are impossible for every q; whether they are is a convex function of e.
         error = start + (error - start) * max(inner.most, 0.0) / (inner.most - outer.most)
         outer = at(error)
     if inner.seen <= 0.0 or error <= start:
@@ -245,7 +244,7 @@ def _largest(scores: Array, labels: Labels, level: float, w: Array, kept: Array,
             break
         rate, nu = here.best(rate)
         near, far = inner.value(rate, nu), outer.value(rate, nu)
-        if far > refuted:  # of no use, or all is refuted that can be
+        if far > refuted:  # no progress, or everything that can be refuted is
             if tried == error:
                 break
             tried = (tried + error) / 2.0 if error - tried > 1e-6 * (error - start) else error
@@ -259,17 +258,17 @@ def _largest(scores: Array, labels: Labels, level: float, w: Array, kept: Array,
     return error
 
 
-# ------------------------------------------------------------------ events, and risk at a time
+# ------------------------------------------------------------------ events, and risk until a horizon
 #
-# Of times until an event, some of them censored: about right. The number of events is taken as
-# Poisson's (Garwood 1936), though the number expected of what was seen is random as well. Risk is
-# Kaplan and Meier's within strata of similar predicted risk, with beta-product limits (Fay, Brittain,
-# Proschan 2013), averaged; limits of the average are put together from those of the strata (MOVER; Zou
-# and Donner 2008).
+# For times until an event, some of them censored; limits hold approximately. The number of events is
+# treated as Poisson (Garwood 1936), although the number expected in the observed part is random as
+# well. Risk is Kaplan–Meier within strata of similar predicted risk, with beta-product limits (Fay,
+# Brittain, Proschan 2013), averaged; limits of the average are combined from those of the strata
+# (MOVER; Zou and Donner 2008).
 
 
 class Sizing(NamedTuple):
-    """An estimate, and its limits."""
+    """An estimate with its limits."""
 
     estimate: float
     low: float
@@ -277,7 +276,7 @@ class Sizing(NamedTuple):
 
 
 def events_bounds(events: float, level: float) -> Ends:
-    """Return limits of the mean of a Poisson number, each missed with ``level`` at most.
+    """Return limits for the mean of a Poisson count; each fails with probability ≤ ``level``.
 
     Examples
     --------
@@ -290,7 +289,7 @@ def events_bounds(events: float, level: float) -> Ends:
 
 
 def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, level: float) -> Ends:
-    """Return limits of a ratio of events to those expected, of rows that count differently.
+    """Return limits for the ratio of observed to expected events, for rows with weights.
 
     However rows of a cluster depend on each other. With N = Σ counts · events and any λ,
     exp(λ N − ratio · Σ E_c (e^(λ C_c) − 1) / C_c) is 1 on average at most, where of a cluster E_c is
@@ -325,7 +324,7 @@ def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, le
 
 
 def product_bounds(found: ProductLimit, level: float) -> Ends:
-    """Return beta-product limits of a chance of no event, each missed with about ``level``.
+    """Return beta-product limits for a survival probability; each fails with about ``level``.
 
     A product of Beta(Y, 1) over single events with Y rows at risk, and of one more for the lower limit,
     is matched by a beta law of the same mean and variance. Without censoring these are Clopper and
@@ -350,10 +349,10 @@ def _quantile(counts: Array, level: float) -> float:
 
 
 class StratifiedRisk(NamedTuple):
-    """The risk at a time, averaged over strata of similar predicted risk."""
+    """The risk until a horizon, averaged over strata of similar predicted risk."""
 
-    unknown: float  # the share of rows in strata of which none was followed until that time
-    limits: Callable[[float], Sizing]  # the risk and its limits, at a level
+    unknown: float  # share of rows in strata where nobody was followed until then
+    limits: Callable[[float], Sizing]  # the risk and its limits at a level
 
 
 def risk_bounds(
@@ -367,7 +366,7 @@ def risk_bounds(
     weights: Array | None = None,
     reach: Callable[[Array, float], Ends] | None = None,
 ) -> StratifiedRisk | None:
-    """Return the risk at a time, averaged over strata of similar predicted risk, with its limits.
+    """Return the risk until a horizon, averaged over strata of similar predicted risk, with limits.
 
     There are ten strata or so, or fewer with five expected events each, by the predictions; None with
     less than the ``fewest``, unless the risk stands for what was ``expected`` and every stratum has one
@@ -388,7 +387,7 @@ def risk_bounds(
     """
 
     def halved(rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], bool]]:
-        """Return these rows, or halves of them, and whether censoring depends on the risk there."""
+        """Return these rows or halves of them, with whether censoring depends on the risk there."""
         if not follows(time[rows], event[rows], risk[rows], horizon):
             return [(rows, False)]
         if len(halves := strata_of(risk[rows], expected[rows], 2)) < 2:
@@ -441,21 +440,21 @@ def risk_bounds(
 
 
 def scaled_risk(risk: Array, weights: Array, ratio: float) -> float:
-    """Return the mean risk if all hazards were so many times as large."""
+    """Return the mean risk if all hazards were multiplied by ``ratio``."""
     with np.errstate(divide="ignore", over="ignore"):
-        logs = np.maximum(np.log1p(-risk), -1e200)  # of a certain event, which is none at ratio 0
+        logs = np.maximum(np.log1p(-risk), -1e200)  # a certain event becomes none at ratio 0
         return float(weights @ -np.expm1(ratio * logs) / weights.sum())
 
 
-# ------------------------------------------------------------------ refuted in an interval
+# ------------------------------------------------------------------ intervals of scores that refute
 
 
-_EXACT_ROWS = 8192  # of an interval: in more, the binomial is about as sharp
-_ROUNDING_OF_A_CHANCE = 1e-13  # of a chance, at most
+_EXACT_ROWS = 8192  # rows of an interval; for more, the binomial bound is about as sharp
+_ROUNDING_OF_A_CHANCE = 1e-13  # largest rounding error of a probability
 
 
 def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: float) -> NDArray[np.intp]:
-    """Return for every interval the last tolerance that is refuted there, −1 if none is.
+    """Return for each interval the largest tolerance that is refuted there, −1 if none is.
 
     ``scan`` is a :class:`~caltest.bounds.lower.ShiftedScan`, and labels are in the order of its rows;
     ``level`` is the chance that any of the tolerances returned is not below the truth of its interval.
@@ -488,7 +487,7 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
 
 
 def _gallop(holds: Callable[[int], bool], known: int, count: int) -> int:
-    """Return the last of 0..count − 1 for which it holds; it holds up to ``known``, then up to some."""
+    """Return the last of 0..count − 1 for which ``holds``, true up to some place from ``known`` on."""
     step = 1
     while known + step < count and holds(known + step):
         known, step = known + step, 2 * step

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 SIDES: tuple[Side, ...] = ("over", "under")
 
 _DRAWS = 499
-_RESERVE = 5  # times the draws that a bound needs at least, so that luck in the draws costs little
+_RESERVE = 5  # multiple of the least number of draws, so that chance in the draws costs little
 _MOST_WITH_RESERVE = 9_999
 _MOST_WORK = 5e10  # rows times draws: an hour and a half at worst on one core
-_ROWS_OF_A_DRAW = 5_000  # what a draw costs besides its rows
+_ROWS_OF_A_DRAW = 5_000  # cost of a draw beyond its rows
 _CURVE_BINS = 15
 _OF_PLACES = ("low", "high", "rows", "predicted", "observed", "somewhere_by", "pvalue")
 
@@ -77,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True)
 class SideBound:
-    """What is proved in one direction: predictions too high, or too low.
+    """What is proved on one side: predictions too high, or too low.
 
     Attributes
     ----------
@@ -192,7 +192,7 @@ class MiscalibrationBounds(Result):
 
     @property
     def story(self) -> Story:
-        """What it says: the largest error that is proved, and what to do next."""
+        """The story of the bounds: the largest proved error, and next steps."""
         found = [(view, side) for view in self.views for side in view.sides if side.found]
         largest = max(found, key=lambda each: each[1].bound, default=None)
         return Story(
@@ -332,7 +332,7 @@ def miscalibration_bounds(
     check_alike(whole.rows, "a bound", "test with a tolerance, which takes weights")
     m = whole.rows.n_classes
     if classwise:
-        # Of two classes, one says all: claiming too much of it is claiming too little of the other.
+        # For two classes, one says it all: too high for one class is too low for the other.
         lenses = [ClassWise(k) for k in range(m)] if m > 2 else [None]
         views = [through(whole, each) for each in lenses]
     else:
@@ -358,14 +358,14 @@ def miscalibration_bounds(
 
 
 def draws_needed(level: float) -> int:
-    """Return the draws without which no bound of such a level is possible."""
+    """Return the fewest draws with which a bound at this level is possible."""
     return math.ceil(round(1.0 / level, 6)) - 1
 
 
 def bounds_of(
     view: Sample, lens: str | None, level: float, family: int, n_draws: int, seed: int, workers: Workers
 ) -> ViewBounds:
-    """Return the bounds of one view, of ``family`` in all; each fails with chance ``level``."""
+    """Return the bounds of one view; ``family`` sides in all, each failing with chance ``level``."""
     calibrated = ShiftedScan.of(view.rows.probs, np.zeros(1, dtype=np.intp))
     labels = view.labels[calibrated.intervals.order]
     start = compared(calibrated, labels, n_draws, seed, workers)
@@ -392,16 +392,16 @@ def bounds_of(
 def places(
     scan: ShiftedScan, labels: Places, found: Mask, somewhere_by: Array, pvalues: Array, observed: Array
 ) -> tuple[Place, ...]:
-    """Describe the intervals that were found, the most telling first.
+    """Describe the intervals that were found, the most informative first.
 
     Named are those that overlap none named before. All but the first two are of (L,) intervals.
     """
     scores, bounds = scan.probs[:, 1], scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)
-    rows = np.diff(bounds, axis=1)[:, 0]  # of equal bounds, that of the shortest interval says most
+    rows = np.diff(bounds, axis=1)[:, 0]  # for equal bounds, the shortest interval says most
     keys = -observed, pvalues, rows, -somewhere_by
     order = chosen[np.lexsort([each[chosen] for each in keys])]
-    _, first = np.unique(bounds[order], axis=0, return_index=True)  # ties may make intervals the same
+    _, first = np.unique(bounds[order], axis=0, return_index=True)  # ties may make intervals identical
     taken = np.zeros(len(scores), dtype=bool)
     described = []
     for index in order[np.sort(first)].tolist():
@@ -417,19 +417,19 @@ def places(
 
 # ------------------------------------------------------------------ shifted models
 #
-# An event is drawn for a score p shifted by ε if u ≥ 1 − (p − ε), that is if p + u − 1 ≥ ε, with one
-# uniform u for all ε. Counted over a piece of neighbouring rows, p + u − 1 in the cells of a grid of
-# tolerances gives the number of events for every tolerance, of both sides: one number drawn for every
-# row and draw. For tolerance 0 alone a piece's number of events is drawn from its law.
+# A score p shifted by ε has an event if u ≥ 1 − (p − ε), that is if p + u − 1 ≥ ε, with one uniform u
+# for all ε. Counting p + u − 1 in the cells of a grid of tolerances, over a piece of neighbouring rows,
+# gives the number of events for every tolerance on both sides, with one random number per row and draw.
+# For tolerance 0 alone, the number of events in a piece is drawn from its distribution.
 
-#: Tolerances are multiples of 1/UNIT; those of the grid are 0 to 1, with growing steps.
+#: Tolerances are multiples of 1/UNIT; the grid runs from 0 to 1 with growing steps.
 UNIT = 10_000
 TOLERANCES = np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:5000:50, 5000:10_001:100]
 
 
 @dataclass(frozen=True, eq=False)
 class ShiftedScan:
-    """The statistic "scan" of two classes, shifted by every tolerance of a grid.
+    """The statistic "scan" for two classes, shifted by every tolerance of a grid.
 
     ``probs`` are predictions in the order of the second column, (n, 2); ``grid`` has (G,) tolerances,
     from 0, in units of 1/UNIT.
@@ -441,13 +441,13 @@ class ShiftedScan:
 
     @classmethod
     def of(cls, probs: Array, grid: Places) -> ShiftedScan:
-        """Sort the rows, and fix the intervals."""
+        """Sort the rows and fix the intervals."""
         found = Intervals.dyadic(probs[:, 1])
         return cls(probs[found.order], found, grid)
 
     @cached_property
     def tolerances(self) -> Array:
-        """The grid as differences of probabilities, (G,)."""
+        """The grid in units of probability, (G,)."""
         return self.grid / UNIT
 
     @cached_property
@@ -475,7 +475,7 @@ class ShiftedScan:
         return found
 
     def _over_intervals(self, pieces: Array) -> Array:
-        """Return sums over the intervals, (L, G), of what pieces have, (K, G)."""
+        """Return sums over the intervals, (L, G), of values of pieces, (K, G)."""
         return np.concatenate([found[0] for _, found in self.intervals.sums(pieces[None])])
 
     def errors(self, labels: Places, side: Side) -> Array:
@@ -486,7 +486,7 @@ class ShiftedScan:
         return np.asarray((expected - self._over_intervals(pieces)) * weight)
 
     def draw(self, seed: int, start: int, stop: int) -> dict[Side, tuple[Array, Array]]:
-        """Return standardised errors of draws ``start`` to ``stop``, blocks of the grid of seeds.
+        """Return standardised errors of draws ``start`` to ``stop``, in whole blocks of seeds.
 
         Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
         intervals for tolerance 0, (B, L).
@@ -504,7 +504,7 @@ class ShiftedScan:
         return found
 
     def _cells(self, seed: int, start: int, stop: int) -> NDArray[np.unsignedinteger]:
-        """Count rows of every piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
+        """Count the rows of each piece by the cell of p + u − 1, (B, K, 2 G): below −ε, … above ε."""
         from caltest.loops import rows as _loops
 
         edges, width = self.intervals.edges, 2 * len(self.grid)
@@ -527,22 +527,22 @@ class ShiftedScan:
 
     @cached_property
     def chances_of_counts(self) -> tuple[Array, ...]:
-        """The chances of at most 0, 1, … N − 1 events, of the N rows of every piece: (N,) each."""
+        """P(at most 0, 1, … N − 1 events) among the N rows of each piece: (N,) each."""
         pieces = np.split(self.probs[:, 1].copy(), self.intervals.edges[1:-1])
         return tuple(np.cumsum(law_of_events(chances)[: len(chances)]) for chances in pieces)
 
     @cached_property
     def _cell_of(self) -> Places:
-        """Return the cell of every p + u, cut down to a multiple of 1/UNIT, (2 UNIT + 1,)."""
+        """Return the cell of every p + u, rounded down to a multiple of 1/UNIT, (2 UNIT + 1,)."""
         edges = np.concatenate([-self.grid[:0:-1], self.grid])
         return np.searchsorted(edges, np.arange(2 * UNIT + 1) - UNIT, side="right")
 
 
-# ------------------------------------------------------------------ compared with draws
+# ------------------------------------------------------------------ comparison with draws
 
 
 class Compared(NamedTuple):
-    """What all draws say of one side.
+    """The comparison of one side with all draws.
 
     Of all intervals, tolerance 0, the standardised errors and the p-values adjusted for their number,
     (L,); of every tolerance the p-value, (G,).
@@ -553,13 +553,13 @@ class Compared(NamedTuple):
     adjusted: Array
 
 
-_AT_ONCE = 8 * DRAWS  # draws of tolerance 0, of which a call takes longer than a draw
+_AT_ONCE = 8 * DRAWS  # draws for tolerance 0, where a call costs more than a draw
 
 
 def compared(
     scan: ShiftedScan, labels: Places, n_draws: int, seed: int, workers: Workers
 ) -> dict[Side, Compared]:
-    """Compare labels, in order, with draws; a block of draws is held at a time and worker."""
+    """Compare ordered labels with draws; each worker holds one block of draws at a time."""
     observed = {side: scan.errors(labels, side) for side in SIDES}
     at_once = DRAWS if len(scan.grid) > 1 else _AT_ONCE
     tasks = [(part.start, part.stop) for part in blocks(n_draws, at_once)]
@@ -576,7 +576,7 @@ def compared(
 def _counts(
     scan: ShiftedScan, observed: dict[Side, Array], seed: int, start: int, stop: int
 ) -> dict[Side, tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return what a block of draws adds: (G,) and (L,) counts of either side."""
+    """Return counts from one block of draws: (G,) and (L,) for each side."""
     found = {}
     for side, (maxima, first) in scan.draw(seed, start, stop).items():
         reached = np.count_nonzero(exceeds(maxima, observed[side].max(axis=0)), axis=0)

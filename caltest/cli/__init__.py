@@ -1,4 +1,4 @@
-"""The command line: parse, call, write. Everything heavy is imported when it is needed."""
+"""The command line: parse, call, write. Heavy imports wait until they are needed."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ app = typer.Typer(
 def main() -> None:
     """Run the command line."""
     for name in ("stdout", "stderr"):
-        if (stream := getattr(sys, name)) is None:  # closed by whoever called
+        if (stream := getattr(sys, name)) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, PTH123
-        elif hasattr(stream, "reconfigure"):  # a terminal without Unicode is no reason to fail
+        elif hasattr(stream, "reconfigure"):  # a terminal without Unicode must not make it fail
             stream.reconfigure(errors="backslashreplace")
-    os.environ["MPLBACKEND"] = "agg"  # pictures go to files, whatever this names
-    if not os.environ.get("SOURCE_DATE_EPOCH"):  # empty is as good as unset, but not to SciPy
+    os.environ["MPLBACKEND"] = "agg"  # pictures go to files, whatever the environment says
+    if not os.environ.get("SOURCE_DATE_EPOCH"):  # empty means unset, but not to SciPy
         os.environ.pop("SOURCE_DATE_EPOCH", None)
     try:
-        check_variable("SOURCE_DATE_EPOCH")  # SciPy cannot be imported with one that is no time
+        check_variable("SOURCE_DATE_EPOCH")  # SciPy cannot be imported with an invalid one
         check_variable("NUMBA_NUM_THREADS")
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)  # noqa: T201

@@ -1,4 +1,4 @@
-"""The commands: what each asks of the package, and what it says of the answer."""
+"""The commands: each calls the package and reports its answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _taken(given: dict[str, Any], *names: str) -> list[Any]:
-    """Take options of the command out of those of the function that it calls; None if not given."""
+    """Take the command's own options out of those for the function it calls; None if not given."""
     return [given.pop(name, None) for name in names]
 
 
@@ -56,12 +56,12 @@ def test(asked: Input, *, alpha: float, n_resamples: int, **given: Any) -> Found
     result = testing.test(*data, n_resamples=n_resamples, progress=True, **given)
     if result.null == "one_per_cluster":
         check_draws("--resamples", n_resamples, alpha, 2)
-    elif result.n_resamples is not None:  # else no outcome whatever could be rejected
+    elif result.n_resamples is not None:  # with too few draws nothing could be rejected
         sides = 2 if result.alternative == "two-sided" else 1
         least = sides / (1 + result.n_resamples)
         clusters = asked["clusters"]
         if clusters is not None and result.n_resamples < n_resamples and least > alpha:
-            # All signs of few clusters.
+            # all sign vectors of few clusters
             few = f"--clusters {clusters} names so few clusters that no p-value is below {least:.3g}"
             do = "choose a level that they can reach, or give more clusters"
             raise InputError(f"{few}, and nothing is ever rejected at level {alpha:g}; {do}.")
@@ -136,7 +136,7 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
     worst = max(range(len(lower.views)), key=lambda k: max(x.bound for x in lower.views[k].sides))
 
     data = {**asked.source, **lower.to_dict(), "certificate": upper.to_dict() if upper else None}
-    alone = upper and replace(upper, warnings=())  # said of the lower ones
+    alone = upper and replace(upper, warnings=())  # the lower bounds have shown them
     text = "\n\n".join(each.summary() for each in (lower, alone) if each)
     return Found(data, text, partial(lower.plot, view=worst))
 
@@ -145,7 +145,7 @@ def bounds(asked: Input, *, confidence: float, lens: str | None = None, **given:
 
 
 def _check_alike(groups: Any, other: Input, first: Path) -> None:
-    """Raise if the rows of another file, where it has the same columns, are in other groups."""
+    """Raise if another file has the same group columns with different groups."""
     from caltest.spelling import spelled
 
     if (own := attempt(other.with_groups)) is None:
@@ -180,7 +180,7 @@ def compare(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
 
 
 def _by_column(asked: Input) -> dict[str, Input]:
-    """Return what reads each model's column, by its name, if one file has those of several."""
+    """Return the input of each model's column, by name, if one file holds several models."""
     if asked["point"]:
         return {name: asked.but(point=name) for name in column_names(asked["point"])}
     return {name: asked.but(columns=[name]) for name in asked["columns"] or ()}
@@ -189,7 +189,7 @@ def _by_column(asked: Input) -> dict[str, Input]:
 def _models(
     asked: Input, files: Sequence[Path], example: str | None
 ) -> tuple[dict[str, str] | None, dict[str, Rows], Any]:
-    """Return the files by model (None for an example), the predictions by model, and the labels."""
+    """Return the files by model (None for an example), predictions by model, and the labels."""
     if example is not None:
         asked.check_example(", ".join(map(str, files)))
 
@@ -200,7 +200,7 @@ def _models(
         labels = loaded[digits_models()[0]].labels
         return None, {name: each.rows for name, each in loaded.items()}, labels
     if len(files) == 1 and len(columns := _by_column(asked)) > 1:
-        beside = (*(asked["group"] or ()), *columns)  # which are known to be there
+        beside = (*(asked["group"] or ()), *columns)  # which are known to exist
         read = {
             name: each.but(FILE=files[0], group=[x for x in beside if x != name])
             for name, each in columns.items()
@@ -220,7 +220,7 @@ def _models(
     try:
         samples = {name: each.sample() for name, each in read.items()}
     except InputError:
-        for each in read.values():  # a column that is not there is one of probabilities
+        for each in read.values():  # a missing column is one of probabilities
             each.but(group=asked["group"]).sample()
         raise
 
@@ -307,7 +307,8 @@ def monitor(asked: Input, *, state: Any = None, files: Sequence[Path] = (), **gi
         if watch.options[name] != (known := Monitor(**{name: value}).options[name]):
             was = f"{state} was begun with --{name.replace('_', '-')} {watch.options[name]}"
             raise InputError(f"{was}, and {known} is given; leave it out, or begin a new state.")
-    # Names of clusters are kept, and dates, so they are read as they stand, among columns of groups.
+    # Names of clusters and dates are kept in the state, so they are read unchanged, with the group
+    # columns.
     together, named = asked["clusters"], tuple(asked["group"] or ())
     columns = tuple(dict.fromkeys((*named, *filter(None, (together, date_column)))))
     if ids is not None and (asked["label"] is None or any(asked[name] for name in STATED)):
@@ -348,9 +349,9 @@ def monitor(asked: Input, *, state: Any = None, files: Sequence[Path] = (), **gi
 # ------------------------------------------------------------------ audit
 
 _PATH = 200  # characters of a path
-_VALUE = 24  # characters of an option: in a report no long one is to push the others out
+_VALUE = 24  # characters of an option's value, so that a long one does not crowd out others
 
-#: What a configuration file may hold, in the order of the help.
+#: Options allowed in a configuration file, in the order of the help.
 OPTIONS = {name: option for name, option in COMMANDS["audit"].items() if not option.typed}
 
 
@@ -368,7 +369,7 @@ def audit(asked: Input, **given: Any) -> Found:
     fail_on, title, date = _taken(given, "fail_on", "title", "date")
     fail_on = gate_of(fail_on, "materiality" in given or "materiality_ratio" in given)
     sample, groups, column = asked.with_groups(rounding=given.get("rounding"))
-    if asked["event"] is not None:  # of times it is a column
+    if asked["event"] is not None:  # for times it is a column
         given["event"] = "any event" if asked["incidence"] else asked["event"]
     elif sample.rows.n_classes == 2 and sample.rows.classes is None and column:
         given["event"] = event_called(asked["label"] or "", column)
@@ -403,7 +404,7 @@ def sbc(asked: Input, *, files: Sequence[Path] = (), **given: Any) -> Found:
 
 
 def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, **told: Any) -> Found:
-    """Write the reports of an audit; return what is said of it, and the exit status."""
+    """Write the reports of an audit; return what to print, and the exit status."""
     from caltest._numbers import pvalue
     from caltest.report import formats
     from caltest.text.audit import chip
@@ -420,7 +421,7 @@ def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, 
     problem = None
     try:
         write_whole(texts_of)
-    except InputError as error:  # what was found is told first, with the status that it leads to
+    except InputError as error:  # report the findings first, with their exit status
         problem = error
     fails = audit.fails(fail_on)
     status, why = out.REJECTED if fails else out.NOT_REJECTED, ""
@@ -445,7 +446,7 @@ def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, 
 
 
 def _configured(config: Config) -> str | None:
-    """Say what a configuration sets that may change the exit status: who reads the result is to know.
+    """Describe the configured options that may change the exit status, for readers of the result.
 
     It may come with a folder that someone else wrote, and change what its reader expects.
     """
@@ -461,7 +462,7 @@ def _configured(config: Config) -> str | None:
 
 
 def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
-    """Return the command that repeats the numbers, in the same folder.
+    """Return the command that reproduces the numbers when run in the same folder.
 
     What was asked for stands in it, typed or from a configuration, whatever that says later. What was
     not asked for does not: it is the default, as long as no configuration gives it then. Where results
@@ -490,7 +491,7 @@ def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
 
 
 def _quoted(word: str) -> str:
-    r"""Quote a word for the shell; one in which something hides, as bash and zsh escape it.
+    r"""Quote a word for the shell; hidden characters are escaped as in bash and zsh.
 
     >>> print(_quoted("my file.csv"), _quoted("x\n::error::"))
     'my file.csv' $'x\U0000000a::error::'

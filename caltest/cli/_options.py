@@ -1,4 +1,4 @@
-"""Options of a command, typed or from a file; what it reads by them, and the frame that runs it.
+"""Options of a command, typed or from a file; the input they describe; and the wrapper that runs it.
 
 A command is a function that takes an `Input` and the values of its own options, by their names in
 Python, and returns a `Found`; its docstring is the text of its help. `caltest.options` lists the
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 class WithSections(TyperCommand):
-    """A command whose help lists the options by what they are about."""
+    """A command whose help lists its options in sections."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """List the options, section by section."""
+        """Write the options, section by section."""
         section_of = {name: section for section, names in SECTIONS.items() for name in names.split()}
         records: dict[str, list[Any]] = {section: [] for section in SECTIONS}
         for head, about in filter(None, (each.get_help_record(ctx) for each in self.get_params(ctx))):
@@ -57,7 +57,7 @@ class WithSections(TyperCommand):
 
 
 def _parameter(option: Option) -> Parameter:
-    """Return an option as Typer declares it: text, several times; `read` says what may be given."""
+    """Return an option as a Typer parameter, always text; `read` converts and checks it."""
     how: dict[str, Any] = {"help": option.help, "show_default": False}
     kind: Any = list[str] | None
     if option.name.isupper():
@@ -75,7 +75,7 @@ def _parameter(option: Option) -> Parameter:
 
 
 def column_names(columns: str) -> list[str]:
-    """Split the value of --columns; a name with a comma stands in double quotes, as in CSV.
+    """Split the value of --columns; a name with a comma is put in double quotes, as in CSV.
 
     >>> column_names('cat, dog,"lions, tigers"')
     ['cat', 'dog', 'lions, tigers']
@@ -91,7 +91,7 @@ def column_names(columns: str) -> list[str]:
 def _pairs(
     given: Iterable[str], option: str, what: str, wanted: str, *, first: bool = False, of: Any = float
 ) -> dict[str, Any]:
-    """Split names, each with a number (or text) behind it, or before it where that is ``first``.
+    """Split pairs of a name and a number (or text); with ``first``, the number comes before the name.
 
     >>> _pairs(["0=0.01", "a=b=0.5"], "--sampling-rate", "class", "a class and its rate")
     {'0': 0.01, 'a=b': 0.5}
@@ -113,7 +113,7 @@ _KINDS = KINDS | {"rng": Whole(0, 2**128 - 1, "give a whole number from 0 on")}
 
 
 def read(option: Option, name: str, given: object) -> Any:
-    """Return the value of an option that is typed, or in a configuration; messages call it ``name``."""
+    """Return the value of an option, typed or configured; messages call it ``name``."""
     if option.takes == "-":
         return flag(name, given)
     given = column_names(given) if option.name == "columns" and isinstance(given, str) else given
@@ -147,7 +147,7 @@ def _read_one(option: Option, name: str, text: str) -> Any:
 
 @dataclass(frozen=True)
 class Config:
-    """What a file says of the options: the file, its name and table in messages, values by option."""
+    """A configuration file: its path, its place in messages, and the values by option."""
 
     path: Path | None = None
     place: str | None = None
@@ -155,7 +155,7 @@ class Config:
 
 
 def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
-    """Read the options of a file; without one, of the nearest pyproject.toml that has some.
+    """Read options from a file, or else from the nearest pyproject.toml that has some.
 
     A file that has a table ``tool`` is read at ``[tool.caltest]``, any other one at its top. An
     option's name may be written with dashes or with underscores.
@@ -166,10 +166,10 @@ def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
         If the file cannot be read, or an option is unknown or of the wrong kind.
     """
     nearby: list[Path] = []
-    with suppress(FileNotFoundError):  # the working directory was removed
+    with suppress(FileNotFoundError):  # if the working directory was removed
         nearby = [Path("pyproject.toml"), *(each / "pyproject.toml" for each in Path.cwd().parents)]
     for each in filter(is_file, nearby) if path is None else [path]:
-        if str(each) == os.devnull:  # how one asks for no options at all
+        if str(each) == os.devnull:  # the way to ask for no configured options
             break
         with named(str(each)), opened(each, "TOML") as file:
             table = tomllib.loads(file.read().decode("utf-8-sig"))
@@ -196,9 +196,9 @@ def _values(table: dict[str, Any], place: str, options: Mapping[str, Option]) ->
     return values
 
 
-# ------------------------------------------------------------------ what is read
+# ------------------------------------------------------------------ input
 
-#: What states distributions of numbers, in place of columns of probabilities.
+#: Options for predictions other than columns of probabilities.
 STATED = (
     *("mean", "sd", "variance", "quantiles", "members"),
     *("point", "functional", "low", "high", "symmetric"),
@@ -210,33 +210,33 @@ _OF_FILES = (
     *("order", "truth", "where", "time", "scale", "skip-missing"),
     *(*STATED, *_OF_TIMES),
 )
-#: With which all is read at once.
+#: Options that need all rows at once.
 _WHOLE = (
     *("example", "truth", "where", "time", "feature", "features", "order", "skip-missing"),
     *("sets", "lower", "point"),
 )
-#: What says whose predictions are meant.
+#: Options that describe the input.
 READ = ("FILE", "example", "event", *_OF_FILES)
 _How = Literal["read", "read_grouped", "read_late", "scan"]
 
 
 @dataclass(frozen=True)
 class Input:
-    """Whose predictions a command is asked about: the values of options that were given."""
+    """The input of a command: the options that were given."""
 
     given: Mapping[str, Any]
-    loaded: Config  # where some of them are from
+    loaded: Config  # the source of some of them
 
     def __getitem__(self, name: str) -> Any:
         return self.given.get(name)
 
     def but(self, **changed: Any) -> Input:
-        """Return it with other values of some options."""
+        """Return a copy with other values for some options."""
         return replace(self, given={**self.given, **changed})
 
     @property
     def stated(self) -> Any:
-        """The columns of probabilities, or those that state distributions of numbers."""
+        """The columns of probabilities, or those that describe other predictions."""
         named = [each for each in STATED if self[each] is not None and self[each] is not False]
         numbers = {each.replace("-", "_"): self[each] for each in named}
         if of_times := [name for name in ("time", *_OF_TIMES) if self[name] is not None]:
@@ -271,16 +271,16 @@ class Input:
 
     @property
     def source(self) -> dict[str, str | None]:
-        """Where predictions come from, for JSON."""
+        """The source of the predictions, for JSON."""
         file = self["FILE"]
         return {"file": None if file is None else str(file), "example": self["example"]}
 
     def sample(self) -> Sample:
-        """Read the file, or load the example."""
+        """Read the file or load the example."""
         return self.read("read")  # type: ignore[no-any-return]
 
     def rows_or_file(self, rounding: float | None = None) -> tuple[Any, Any]:
-        """Return predictions and labels, or a file that can be read a block at a time, and None."""
+        """Return predictions and labels; or a file that is read block by block, and None."""
         whole = any(self[name] is not None for name in _WHOLE)
         archived = re.search(r"^\(|samples_|\.(npz|json)(?!\w)", str(self["FILE"]).lower())
         if not (whole or archived or self["FILE"] is None):
@@ -289,7 +289,7 @@ class Input:
         return sample.rows, sample.labels
 
     def with_groups(self, **how: Any) -> tuple[Any, Any, str | None]:
-        """Read the columns of groups too, None without any, and the name of a single probability."""
+        """Read group columns too (None without any), and the name of a single probability column."""
         if self["example"] is not None:
             return self.sample(), None, None
         sample, columns, event = self.read("read_grouped", **how)
@@ -298,11 +298,11 @@ class Input:
 
     @property
     def order(self) -> Any:
-        """The column of the order of rows; None without one."""
+        """The column with the order of rows; None without one."""
         return None if self["order"] is None else self.read("read_grouped")[1][self["order"]]
 
     def check_example(self, files: object) -> None:
-        """Raise if there are files beside an example, or options about their columns."""
+        """Raise if an example comes with files or with options about their columns."""
         if files:
             both = f"both FILE ({files}) and --example ({self['example'] or 'empty'})"
             raise InputError(f"{both} are given; give one.")
@@ -311,7 +311,7 @@ class Input:
                 raise InputError(f"--{name} is for a file, and --example is given; leave it out.")
 
     def read(self, how: _How, **more: Any) -> Any:
-        """Read the file by a function of `caltest.files`, or load the example."""
+        """Read the file with a function of `caltest.files`, or load the example."""
         file, example = self["FILE"], self["example"]
         if example is not None:
             self.check_example(file)
@@ -347,19 +347,19 @@ class Input:
 
 @dataclass(frozen=True)
 class Found:
-    """What a command found: for a program, for people, as a picture, and the exit status."""
+    """The result of a command: data for programs, text for people, a picture, and the exit status."""
 
     data: Mapping[str, Any]
     text: str
     picture: Callable[[], Any] | None = None
     status: int | None = None
-    result: Any = None  # what is written as a page
+    result: Any = None  # the result to write as a page
     verdict: tuple[str, str] = ("", "")  # its words in the text, and its code
-    printed: str | None = None  # for a program too, in place of the text, which is noted then
-    problem: InputError | None = None  # that is told last
+    printed: str | None = None  # output for a program; the text then goes to standard error
+    problem: InputError | None = None  # reported last
 
 
-#: What stands for an argument or a call in the shell: an option of some command, or a command.
+#: Names of arguments and functions in the shell: options and commands.
 _SPOKEN = {
     **{option.argument: f"--{option.name}" for of in COMMANDS.values() for option in of.values()},
     **{option.argument: f"caltest test --{option.name}" for option in COMMANDS["test"].values()},
@@ -370,7 +370,7 @@ _SPOKEN = {
 
 
 def command(run: Callable[..., Found]) -> Any:
-    """Make a function of an `Input` and its own options a command."""
+    """Turn a function of an `Input` and its own options into a command."""
     name = run.__name__.replace("_", "-")
     known = COMMANDS[name]
     parameters = {each: _parameter(option) for each, option in known.items()}
@@ -404,7 +404,7 @@ def command(run: Callable[..., Found]) -> Any:
 
 
 def _tell(found: Found, given: Mapping[str, Any]) -> None:
-    """Write and print what was found, and exit with its status."""
+    """Write and print the result, and exit with its status."""
     problem = found.problem
     if found.result is not None and "report" in given:
         from caltest.report import save
@@ -431,7 +431,7 @@ def _written(known: Mapping[str, Option]) -> list[str]:
 
 
 def _given(known: Mapping[str, Option], typed: Mapping[str, Any]) -> tuple[Config, dict[str, Any]]:
-    """Return what a configuration gives that is not typed, and all that is given, by option."""
+    """Return the configured options that were not typed, and all options together."""
     given: dict[str, Any] = {}
     for each, value in typed.items():
         if value in (None, False, []):

@@ -1,4 +1,4 @@
-"""What commands write: standard output, standard error, files, the exit status.
+"""The output of commands: standard output, standard error, files, and the exit status.
 
 Text for people is made of visible characters and gives no command to what reads it. Data for programs
 is UTF-8, whatever the terminal's encoding. A reader that leaves, or a disk that is full, is no result:
@@ -32,14 +32,14 @@ from caltest.files.writing import check_file, is_special, same_file
 
 # ------------------------------------------------------------------ words
 
-#: What libraries say that find too little of it.
+#: Messages of libraries that run out of memory.
 _NO_MEMORY = ("failed to map segment", "annot allocate memory", "start new thread")
 NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 130, 141
 
 
 @contextmanager
 def errors_reported() -> Iterator[None]:
-    """Turn an exception into a line on standard error and an exit status that says what it was.
+    """Turn an exception into a line on standard error and the exit status for its kind.
 
     A warning that work will take long is a line there too, before the work starts.
     """
@@ -57,7 +57,7 @@ def errors_reported() -> Iterator[None]:
             warnings.showwarning = show  # type: ignore[assignment]
             yield
     except InputError as error:
-        fail(str(error.phrase), WRONG_INPUT)  # that of a worker is written as in Python
+        fail(str(error.phrase), WRONG_INPUT)  # errors from a worker are written as in Python
     except typer.Exit:
         raise
     except KeyboardInterrupt:
@@ -71,7 +71,7 @@ def errors_reported() -> Iterator[None]:
 
 
 def _refusal(error: Exception) -> str | None:
-    """Say what the system refused, if that is what went wrong: it is no bug of ours."""
+    """Return a message if the system refused something: this is not our bug."""
     said = str(error) if isinstance(error, ImportError | RuntimeError) else ""
     lacking = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
     if lacking or any(words in said for words in _NO_MEMORY):
@@ -84,29 +84,30 @@ def _refusal(error: Exception) -> str | None:
 
 
 class Commands(TyperGroup):
-    """All commands; what their parser refuses is said in one line too."""
+    """All commands; errors of their parser are reported on one line too."""
 
     def main(self, *given: Any, **how: Any) -> NoReturn:
-        """Parse the options, and run a command."""
+        """Parse the options and run a command."""
         try:
             run = partial(super().main, *given, **{**how, "standalone_mode": False})
-            sys.exit(copy_context().run(_parsed, run))  # in which arguments are options
+            sys.exit(copy_context().run(_parsed, run))  # where arguments are called by their options
         except typer.Exit as end:
             sys.exit(end.exit_code)
 
 
 def _parsed(parse: Callable[[], Any]) -> Any:
-    """Return the exit status; say in one sentence what the parser of the options refuses."""
+    """Return the exit status; report parser errors in one sentence."""
     try:
         return parse()
     except (SystemExit, OSError) as error:
-        # So Click ends where a reader leaves; others are of a help text: commands report their own.
+        # Click ends so if a reader stops reading; others come from a help text: commands report their
+        # own.
         _give_up(sys.stdout, error if isinstance(error, OSError) else BrokenPipeError())
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
         said: str = error.format_message()
-        if type(error).__name__ == "NoArgsIsHelpError":  # whose message is the help
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
             note(said)
             raise typer.Exit(WRONG_INPUT) from None
         said, ctx = " ".join(said.split()).rstrip(".").replace(". ", "; "), getattr(error, "ctx", None)
@@ -115,7 +116,7 @@ def _parsed(parse: Callable[[], Any]) -> Any:
 
 
 def fail(text: str, status: int) -> NoReturn:
-    """Write one line on standard error, and exit."""
+    """Write an error on standard error, and exit."""
     note(f"Error: {message(text)}")
     raise typer.Exit(status)
 
@@ -125,12 +126,12 @@ def note(text: str) -> None:
     _put(sys.stderr, f"{visible_page(text)}\n")
 
 
-#: Colours of a terminal: red where something is to be done, yellow where it may be, green for good.
+#: Terminal colours: red for action needed, yellow for possible action, green for good.
 _COLOURS = {"material": ";31", "found": ";31", "likely": ";33", "within": ";32"}
 
 
 def write(text: str, verdict: str = "", code: str = "") -> None:
-    """Write all of the output at once, for people; on a terminal the words of the verdict stand out."""
+    """Write all text output at once; on a terminal the verdict is highlighted."""
     page = visible_page(text)
     if sys.stdout.isatty():
         columns = shutil.get_terminal_size().columns
@@ -144,7 +145,7 @@ def write(text: str, verdict: str = "", code: str = "") -> None:
 
 
 def write_data(text: str) -> None:
-    """Write all of the output at once, for a program: as UTF-8, and nothing in it is changed."""
+    """Write all data output at once, unchanged, as UTF-8."""
     _put(sys.stdout, f"{text}\n".encode("utf-8", "backslashreplace"))
 
 
@@ -161,8 +162,8 @@ def _put(stream: TextIO, content: str | bytes) -> None:
 
 
 def _give_up(stream: TextIO, error: OSError) -> NoReturn:
-    """Exit, since nothing more can be written to a stream."""
-    with suppress(OSError):  # it is flushed once more at exit: let that succeed, so our status stands
+    """Exit because a stream can no longer be written."""
+    with suppress(OSError):  # it is flushed again at exit, which must succeed to keep our status
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     if isinstance(error, BrokenPipeError):
         raise typer.Exit(BROKEN_PIPE) from None
@@ -174,12 +175,12 @@ def _give_up(stream: TextIO, error: OSError) -> NoReturn:
 # ------------------------------------------------------------------ files
 
 STANDARD_OUTPUT = Path("-")
-#: Which format of a report an option writes.
+#: The report format that each option writes.
 FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--junit": "junit"}
 
 
 def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None:
-    """Raise, before anything is computed, if a file could not be written, or is one that is read.
+    """Raise, before anything is computed, if an output cannot be written or is also an input.
 
     Outputs are by option ("-" is standard output). The suffix of a picture names its format, so that
     one is needed on a device too.
@@ -195,7 +196,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
         suffixes = (".png", ".pdf", ".svg") if is_picture else SUFFIXES[FORMATS[option]]
         try:
             for each in (each for each in inputs if isinstance(each, Path)):
-                with suppress(OSError):  # whoever reads it says so
+                with suppress(OSError):  # its reader will report it
                     if same_file(path, each):
                         found = f"{name}, which is the file that is read ({each})"
                         raise InputError(f"{found}; give another file.")
@@ -208,7 +209,7 @@ def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None
 
 
 def draw(path: Path, display: Callable[[], Any]) -> InputError | None:
-    """Write the picture of a display; return what went wrong, for results are to be written first."""
+    """Write the picture of a display; return an error instead of raising it: results come first."""
     import matplotlib as mpl
 
     mpl.use("Agg")  # no screen is needed

@@ -1,4 +1,4 @@
-"""How far off models are, in points, and how much further one is than another: all rows, and groups.
+"""The error of each model in points, and differences between models, on all rows and in groups.
 
 A mean absolute error over parts is too large on average, since chance adds to its size: by sqrt(2/π) of
 the standard error of every part where that has no error, and by less where it has one. What chance may
@@ -46,25 +46,25 @@ from caltest.lenses import Interval, Lens, Quantile, TopLabel, Until, event, sho
 from caltest.sampling import child_seed
 from caltest.statistics.distributions import pinball
 
-_OF_CHANCE = (2.0 / np.pi) ** 0.5  # the mean size of a normal number, in standard deviations
-_MOST_LOSS = 700.0  # of what was not observed, and was called impossible
-_AT_ONCE = 2**20  # numbers of a table
-_WIDTH = 0.8  # stated probability of the interval that is looked at
-_OF_FEW = 0.5  # the same, where pools of members hold too few values for the former
+_OF_CHANCE = (2.0 / np.pi) ** 0.5  # mean absolute value of a standard normal variable
+_MOST_LOSS = 700.0  # loss for outcomes that were called impossible but not observed
+_AT_ONCE = 2**20  # numbers in a table
+_WIDTH = 0.8  # stated probability of the interval that is compared
+_OF_FEW = 0.5  # the same, if ensembles have too few members for it
 _ROUNDED = 9  # digits of levels
-_DRAWS = 32  # of outcomes by each model, of which the least variance of differences is taken
+_DRAWS = 32  # draws of outcomes per model, to bound the variance of differences from below
 _NUMBERS = 2**22
 
-#: Of an interval: its lower end, the estimate, its upper end.
+#: For an interval: lower end, estimate, upper end.
 Ends: TypeAlias = tuple[float, float, float]
 
 
-# ------------------------------------------------------------------ what is reported
+# ------------------------------------------------------------------ results
 
 
 @dataclass(frozen=True)
 class ModelError(Sized):
-    """How far off one model is: the error of one probability, on all rows or in a group.
+    """The error of one model: that of one probability, on all rows or in a group.
 
     Errors are differences of probabilities: 0.02 is 2 points. For point forecasts of a mean, or an
     expectile, they are in units of the outcome, and "predicted" is the mean outcome plus the mean of
@@ -122,7 +122,7 @@ class ModelError(Sized):
 
 @dataclass(frozen=True)
 class ModelDifference:
-    """How much further off one model is than another on the same rows.
+    """The difference between the errors of two models on the same rows.
 
     Attributes
     ----------
@@ -145,14 +145,14 @@ class ModelDifference:
     group: Group | None
     absolute: Ends
     mean: Ends
-    log_loss: Ends | Any = None  # Any, so that reading them needs no check for types
+    log_loss: Ends | Any = None  # Any, so that reading them needs no type checks
     brier: Ends | Any = None
     crps: Ends | Any = None
     squared: Ends | Any = None
 
     @property
     def turned(self) -> ModelDifference:
-        """The difference of ``other`` less ``model``."""
+        """The same difference with the models exchanged."""
         kinds = (self.absolute, self.mean, self.log_loss, self.brier, self.crps, self.squared)
         turned: list[Any] = [each and (-each[2], -each[1], -each[0]) for each in kinds]
         return ModelDifference(self.other, self.model, self.group, *turned)
@@ -162,7 +162,7 @@ class ModelDifference:
 
 
 class _Shown(NamedTuple):
-    """An event on some rows: probabilities, what they are ordered by, and whether it occurred.
+    """An event on some rows: probabilities, the values that order them, and whether it occurred.
 
     For quantile forecasts, ``opened`` counts outcomes that equal a quantile as outside, (n,) each.
     """
@@ -181,7 +181,7 @@ def sizes_of(
     confidence: float,
     outcomes: Array | None = None,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Measure all models, and all pairs of them, on all rows and in every group.
+    """Measure all models, and all pairs of models, on all rows and in every group.
 
     Return fields of a comparison, and notes. ``outcomes`` are numbers, if these were predicted. Half of
     the level is for mean errors, half for absolute ones, shared among models and groups.
@@ -221,7 +221,7 @@ def sizes_of(
         models = {k: _Numbers(x.rows, outcomes, x.labels, lens, levels) for k, x in wholes.items()}
     looks = {(name, group): models[name].shown(rows) for group, rows in where for name in wholes}
     cuts = {}
-    for (name, group), each in looks.items():  # in groups fifths; too few rows, or equal ones, are one
+    for (name, group), each in looks.items():  # in groups fifths; one part if rows are few or equal
         parts = cut(each.by, group is None)
         cuts[name, group] = parts._replace(ends=parts.ends[:1] or ((1, np.array([len(each.by)])),))
     alpha, pairs = 1.0 - confidence, list(combinations(wholes, 2))
@@ -245,7 +245,7 @@ def sizes_of(
 def _error(
     shown: _Shown, where: Cut, design: Design, family: Family, label: str
 ) -> tuple[tuple[float, float, float, float, Ends], Array, Array, float]:
-    """Return the mean error with its interval, the absolute one, and by row events and sides; chance.
+    """Return mean and absolute error with intervals, per row the event and side, and error by chance.
 
     Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
     what counts is the smallest in size, and intervals hold both.
@@ -261,13 +261,13 @@ def _error(
     part_of[where.order] = np.repeat(np.arange(len(both[0])), sizes)
     share = np.bincount(part_of, w) / w.sum()
     closed, opened = (np.array([(x.error, x.low, x.high) for x in p]).T for p in (both[0], both[-1]))
-    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 where both are the same
+    with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0 if both are equal
         of_closed = np.nan_to_num(opened[0] / (opened[0] - closed[0]), nan=1.0).clip(0.0, 1.0)
     error = of_closed * closed[0] + (1.0 - of_closed) * opened[0]
     seen = shown.opened + of_closed[part_of] * (shown.seen - shown.opened)
     seen = design.spread(part_of, both[0]) if isinstance(design, Followed) else seen
     variances = scores * (1.0 - scores)
-    if isinstance(design, PointDesign):  # of which none is stated
+    if isinstance(design, PointDesign):  # point forecasts state no variance
         seen, variances = scores - design.law.errors(seen), 0.0 * scores
     least = np.maximum(np.maximum(closed[1], -opened[2]), 0.0) @ share
     most = np.maximum(np.abs(closed[1]), np.abs(opened[2])) @ share
@@ -290,7 +290,7 @@ def _error(
 
 
 def _gap(a: Any, b: Any, design: Design, level: float) -> dict[str, Ends]:
-    """Return a's errors less b's with intervals of t, over rows or clusters; of length 0 if known."""
+    """Return the errors of a minus those of b with t intervals; of length 0 where known exactly."""
     w, (values, variances) = design.weights, a.less(b)
     units = max(effective_number(design.sums(w)) - 1.0, 1.0)
     with np.errstate(invalid="ignore"):  # inf − inf
@@ -301,7 +301,7 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> dict[str, Ends]:
         least[:, 2:] = least[:, 2:].min(axis=0)
         varied = [(centred**2).sum(axis=1), (sums**2).sum(axis=1), *least]
         reach = -float(stdtrit(units, level)) * np.sqrt(np.max(varied, axis=0)) / w.sum()
-    if a.knows(b):  # what was observed cancels
+    if a.knows(b):  # observations cancel
         reach[1] = 0.0
     chances = np.zeros((2, len(values)))
     chances[:, 0] = a.chance, b.chance
@@ -312,12 +312,12 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> dict[str, Ends]:
     return dict(zip(("absolute", "mean", *a.scored), ends, strict=True))
 
 
-# ------------------------------------------------------------------ models of classes
+# ------------------------------------------------------------------ classifiers
 
 
 @dataclass(frozen=True, eq=False)
 class _Classes:
-    """One model on some rows: its law, scores of an event, and for which labels that occurs, (n, m).
+    """One classifier on some rows: its probabilities, scores of an event, and labels in it, (n, m).
 
     ``labels`` are observed; ``sides`` is on which side its part of the predictions is wrong, 1 or −1,
     and ``chance`` what chance adds to its absolute error at most.
@@ -337,7 +337,7 @@ class _Classes:
         return _Shown(scores, scores, seen, seen)
 
     def take(self, rows: NDArray[np.intp], scores: Array, seen: Array, *judged: Any) -> _Classes:
-        """Return some rows, with their errors."""
+        """Return some rows with their errors."""
         return _Classes(self.law[rows], scores, self.events[rows], self.labels[rows], *judged)
 
     def own(self, design: Design, alpha: float) -> dict[str, Any]:
@@ -347,13 +347,13 @@ class _Classes:
         return dict(zip(self.scored, means.tolist(), strict=True))
 
     def _table(self, rows: slice) -> Array:
-        """Return (4, r, m): absolute error, error, log loss and Brier score of rows, by label."""
+        """Return absolute error, error, log loss and Brier score of rows for each label, (4, r, m)."""
         law = self.law[rows]
         errors = self.scores[rows, None] - self.events[rows]
         with np.errstate(divide="ignore"):
             logs = -np.log(law)
         squares = (law**2).sum(axis=1, keepdims=True) + 1.0 - 2.0 * law
-        squares /= 2.0 if law.shape[1] == 2 else 1.0  # for two classes, that of one of them
+        squares /= 2.0 if law.shape[1] == 2 else 1.0  # for two classes, the score of one of them
         return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
 
     def less(self, b: _Classes | None) -> tuple[Array, Array]:
@@ -371,15 +371,15 @@ class _Classes:
         return np.concatenate(values, axis=1), np.concatenate(variances, axis=2)
 
     def knows(self, other: _Classes) -> bool:
-        """Whether both are of the same event, so that what was observed cancels."""
+        """Whether both concern the same event, so that observations cancel."""
         return bool((self.events == other.events).all())
 
 
-# ------------------------------------------------------------------ models of numbers
+# ------------------------------------------------------------------ forecasts of numbers
 
 
 def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens, Any, list[str]]:
-    """Return the lens of errors in points, the levels at which quantiles are scored, and notes.
+    """Return the lens for errors in points, the levels at which quantiles are scored, and notes.
 
     All are scored at levels if some models state quantiles only; else the levels are None. The lens is
     that of one event, by default the interval nearest to 80%.
@@ -421,7 +421,7 @@ def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """One model on some rows: its predictions, the numbers observed, and what its law makes of them.
+    """One forecast of numbers on some rows: predictions, outcomes, and their codes under its law.
 
     ``lens`` shows the event, and ``levels`` are those of the quantiles that are scored, or None;
     ``seen`` is whether the event occurred, and the others are those of :class:`_Classes`.
@@ -452,25 +452,25 @@ class _Numbers:
         return _Shown(scores, by, closed, opened)
 
     def take(self, rows: NDArray[np.intp], *judged: Any) -> _Numbers:
-        """Return some rows, with their errors."""
+        """Return some rows with their errors."""
         own = (self.rows, self.outcomes, self.codes)
         if len(rows) < len(self.outcomes):
             own = self.rows.take(rows), self.outcomes[rows], self.codes[rows]
         return type(self)(*own, self.lens, self.levels, *judged)
 
     def own(self, design: Design, alpha: float) -> dict[str, Any]:
-        """Return the mean score, and the mean error in the outcome's units."""
+        """Return the mean score, and the mean error in units of the outcome."""
         w = design.weights
         crps = float(self._score(self.outcomes[None])[0] @ w / w.sum())
         units = InUnits.of(self.rows, self.outcomes, design, alpha)
         return {"crps": crps, "units": units}
 
     def _score(self, outcomes: Array) -> Array:
-        """Return CRPS or mean quantile scores of numbers, (B, n)."""
+        """Return CRPS, or mean quantile scores, of outcomes, (B, n)."""
         law, levels = self._law, self.levels
         if levels is None:
             return np.asarray(law.crps(outcomes), dtype=np.float64)
-        # A quantile of the pool knows the outcome.
+        # Quantiles of the pool would use the outcome itself.
         law = law.without(self.outcomes) if isinstance(law, Pool) else law
         at: Iterable[Array] = (law.quantile(np.full(law.n_samples, level)) for level in levels)
         return pinball(outcomes, levels, at)
@@ -481,7 +481,7 @@ class _Numbers:
         return np.stack([self.sides * errors, errors, self._score(outcomes)])
 
     def less(self, other: _Numbers) -> tuple[Array, Array]:
-        """Return absolute errors, errors and scores less another's, (3, n), and variances by laws."""
+        """Return absolute errors, errors and scores minus another's, (3, n), and variances by law."""
         pair = (self, other)
         one, two = (x._terms(x.seen[None], x.outcomes[None])[:, 0] for x in pair)
         # No numbers can be drawn from these.
@@ -497,12 +497,12 @@ class _Numbers:
         return one - two, np.array(variances)
 
     def knows(self, other: _Numbers) -> bool:
-        """Whether both are of the same event, so that what was observed cancels."""
+        """Whether both concern the same event, so that observations cancel."""
         return bool(self.lens.label.startswith(("below", "above")))
 
 
 class _Points(_Numbers):
-    """The same of a mean or an expectile, without a lens; the event is the outcome."""
+    """Forecasts of a mean or expectile, without a lens; the outcome takes the place of the event."""
 
     scored = ("squared",)
 
@@ -522,16 +522,16 @@ class _Points(_Numbers):
         return np.stack([self.sides * errors, errors, errors * (law.values - outcomes)])
 
     def knows(self, other: _Numbers) -> bool:
-        """Whether differences of errors are those of forecasts: of means."""
+        """Whether differences in error are differences in forecast: for means."""
         return cast("Point", self._law).tau == 0.5
 
 
-# ------------------------------------------------------------------ models of times
+# ------------------------------------------------------------------ times
 
 
 @dataclass(frozen=True, eq=False)
 class _Times:
-    """One model on some rows: risks until a horizon, and the rest as :class:`_Classes` has it."""
+    """One model on some rows: risks until a horizon; fields as in :class:`_Classes`."""
 
     scores: Array
     seen: Any = None
@@ -540,12 +540,12 @@ class _Times:
     scored = ("brier",)
 
     def shown(self, rows: NDArray[np.intp]) -> _Shown:
-        """Return some rows, of which the design knows what was seen."""
+        """Return some rows; the design holds what was observed."""
         scores, none = self.scores[rows], np.zeros(len(rows), np.intp)
         return _Shown(scores, scores, none, none)
 
     def take(self, rows: NDArray[np.intp], scores: Array, *judged: Any) -> _Times:
-        """Return some rows, with their errors."""
+        """Return some rows with their errors."""
         return _Times(scores, *judged)
 
     def own(self, design: Design, alpha: float) -> dict[str, Any]:
@@ -553,16 +553,16 @@ class _Times:
         return {"brier": float(self._terms()[2].mean())}
 
     def _terms(self) -> Array:
-        """Return what rows add to the absolute error, the risk and the Brier score, (3, n)."""
+        """Return contributions of rows to absolute error, risk and Brier score, (3, n)."""
         risk, seen = self.scores, self.seen
         return np.stack([self.sides * (risk - seen), risk, risk**2 + (1.0 - 2.0 * risk) * seen])
 
     def less(self, other: _Times) -> tuple[Array, Array]:
-        """Return these less another's, and the variance of each row by either law."""
+        """Return these minus another's, with the variance of each row under either law."""
         risks = np.stack([self.scores, other.scores])
         by_event = [other.sides - self.sides, 0.0 * self.sides, -2.0 * (risks[0] - risks[1])]
         return self._terms() - other._terms(), np.square(by_event) * (risks * (1.0 - risks))[:, None]
 
     def knows(self, other: _Times) -> bool:
-        """Whether what was observed cancels."""
+        """Whether observations cancel."""
         return True

@@ -1,4 +1,4 @@
-"""`compare`: models checked to be of the same rows, and measured side by side."""
+"""`compare`: check that models predict the same rows, and measure them side by side."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from caltest.statistics import StatisticLike, find_statistic
 from caltest.story import Finding, Step, Story
 from caltest.testing import value_of
 
-_FEWEST_ROWS = 4  # or clusters: no interval of a difference says anything of fewer
+_FEWEST_ROWS = 4  # or clusters; with fewer, no interval of a difference is informative
 _GROUP = "give a group of errors, such as errors[-1].group"
 
 
@@ -117,12 +117,12 @@ class Comparison(Result):
 
     @property
     def measure(self) -> str:
-        """By which error models are ordered: "absolute", or of point forecasts their loss."""
+        """The error that orders models: "absolute", or for point forecasts their loss."""
         return self.loss if self.functional else "absolute"
 
     @property
     def nearest(self) -> list[str]:
-        """The names, the smallest ``measure`` on all rows first; equal ones as given."""
+        """Model names by ``measure`` on all rows, smallest first; ties in the order given."""
         wholes = self.errors[: len(self.names)]
         sizes = {x.model: getattr(x, self.loss) if self.functional else x.absolute[1] for x in wholes}
         return sorted(self.names, key=sizes.__getitem__)
@@ -156,13 +156,13 @@ class Comparison(Result):
 
     @property
     def loss(self) -> str:
-        """The score by which models are compared too: "log_loss", "crps", "squared", or "brier"."""
+        """The score that is compared too: "log_loss", "crps", "squared" or "brier"."""
         losses = ("log_loss", "crps", "squared", "brier")
         return next(loss for loss in losses if getattr(self.errors[0], loss) is not None)
 
     @cached_property
     def story(self) -> Story:
-        """Which model is nearest, how much further off the others are, what is wrong with each, steps.
+        """The story of the comparison: nearest model, gaps to others, errors of each, and next steps.
 
         The verdict is "better" if all other models are further off, "some" if some are, or "alike". The
         subject is a difference to the nearest model ("worse", or "alike"), and so are the first of the
@@ -182,7 +182,7 @@ class Comparison(Result):
         steps = [Step("use" if "worse" in kinds else "either", {"model": nearest})]
         least = min(self.errors[: len(self.names)], key=lambda each: getattr(each, self.loss)).model
         beside = nearest if least != nearest else further[0]
-        predicts = least != nearest or "worse" not in kinds  # what the first step does not say
+        predicts = least != nearest or "worse" not in kinds  # not said by the first step
         if predicts and getattr(gap := self.gap(beside, least), self.loss)[0] > 0.0:
             steps.append(Step("weigh" if least != nearest else "predicts", {"gap": gap}))
         alike = [nearest, *(each.of.model for each in gaps if each.kind == "alike")]
@@ -197,7 +197,7 @@ class Comparison(Result):
         )
 
     def _worst(self, model: str) -> Finding:
-        """Return the mean error of a model that is proved most; or else is most above chance."""
+        """Return the mean error of a model with the largest proof, or else the clearest one."""
         own = (each for each in self.errors if each.model == model)
         worst = max(own, key=lambda x: (x.proved, abs(x.error) / max(x.high - x.low, 1e-300)))
         return Finding("error" if worst.side else "unproved", worst, side=worst.side)
@@ -213,13 +213,13 @@ def wholes_of(
     default: str | None,
     counting: Any,
 ) -> tuple[dict[str, Sample], Lens | None]:
-    """Check every model's input, and that all are of the same rows; find the lens, which fits all."""
+    """Check each model's input and that all predict the same rows; find a lens that fits all."""
     if not isinstance(models, Mapping):
         do = "give predictions by name, as in {'a': probs_a, 'b': probs_b}"
         raise InputError(f"models is of type {type(models).__name__}; {do}.")
     if len(models) < 2 or len({as_text(name) for name in models} - {None}) < len(models):
         raise InputError(f"models has the names {listed(models)}; give at least two different ones.")
-    find_lens(lens)  # a wrong name is no model's fault
+    find_lens(lens)  # a wrong name is not a model's fault
     given = {str(key): probs for key, probs in models.items()}
     wholes: dict[str, Sample] = {}
     check_rows({**given, "labels": labels})
@@ -253,7 +253,7 @@ def wholes_of(
         for name, probs in given.items():
             if len(column := column_names(probs)) == 1 and says_no(column[0], pair[0], pair[1]):
                 in_order_of(pair, column, name, "another model")
-    alone = np.arange(len(first.labels))  # every row by itself
+    alone = np.arange(len(first.labels))  # each row by itself
     for name, other in others:
         for what, alike in (("weights", "counted alike"), ("clusters", "in the same clusters")):
             own, known = (getattr(each.rows, what) for each in (other, first))
@@ -264,7 +264,7 @@ def wholes_of(
         if first.rows.n_classes is None:
             continue
         differ = first.labels != wholes[name].labels
-        if differ.any():  # one vector of labels means other classes in another order of columns
+        if differ.any():  # one label vector means different classes in other orders
             columns, others_of = (each.rows.classes or () for each in (other, first))
             raise InputError(
                 f"model {quoted(name)}: the columns are {listed(columns, 4)}, those of model "
@@ -276,7 +276,7 @@ def wholes_of(
 
 
 def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
-    """Return a sample with the classes in the order of the first one's, where names tell.
+    """Return a sample with its classes in the first one's order, if names reveal it.
 
     Raise unless both have as many rows, and the same classes.
     """
@@ -298,7 +298,7 @@ def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
 
 @contextmanager
 def _about_model(name: str) -> Iterator[None]:
-    """Let an error name the model, with its own facts in it."""
+    """Make an error name the model, keeping its facts."""
     try:
         yield
     except InputError as error:

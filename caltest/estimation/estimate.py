@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 FunctionLike: TypeAlias = str | EstimationFunction
 Functions: TypeAlias = str | Sequence[FunctionLike]
 
-ALL_PAIRS_UP_TO = 50_000  # rows; "all" leaves out functions of cost n² beyond
+ALL_PAIRS_UP_TO = 50_000  # rows; beyond, "all" leaves out functions of cost n²
 _DRAWS = 999
-_FEWEST_ROWS = 2  # of a fold, and of the test part: a risk needs a pair
-_ORDER = 7  # key of the seed from which rows are shuffled
-_SPREAD_ROWS = 500  # tell a standard deviation well enough, and a mean needs no row of its own
+_FEWEST_ROWS = 2  # in a fold and in the test part: a risk needs a pair
+_ORDER = 7  # key of the seed that shuffles rows
+_SPREAD_ROWS = 500  # enough for a standard deviation; a mean takes all rows
 
 
 # ------------------------------------------------------------------ results
@@ -93,7 +93,7 @@ class FunctionRisk(Facts):
 
     @property
     def best(self) -> int:
-        """Place of the value with the least mean validation risk."""
+        """Index of the value with the lowest mean validation risk."""
         return int(self.risks.mean(axis=1).argmin())
 
     @property
@@ -108,17 +108,17 @@ class FunctionRisk(Facts):
 
     @property
     def risk_error(self) -> float:
-        """Its standard error over the folds."""
+        """Standard error of the risk over the folds."""
         return _error(self.risks[self.best])
 
     @property
     def estimate(self) -> float:
-        """The squared calibration error, by the ensemble of the fold models."""
+        """The squared calibration error estimated by the ensemble of fold models."""
         return float(self.estimates[self.best].mean())
 
     @property
     def standard_error(self) -> float:
-        """Its standard error, of the tuning rows and of the test rows together.
+        """Standard error of the estimate, from tuning rows and test rows together.
 
         The fold models are those that a delete-a-group jackknife takes: (F − 1) times their standard
         error over the folds is the jackknife's, for all tuning rows. The other part is the mean of the
@@ -175,12 +175,12 @@ class SquaredErrorEstimate(Result):
 
     @property
     def recommended(self) -> FunctionRisk:
-        """The function with the least validation risk."""
+        """The function with the lowest validation risk."""
         return self.functions[0]
 
     @property
     def estimate(self) -> float:
-        """Its estimate of the squared calibration error; of two classes, of P(class 1) alone."""
+        """The recommended estimate of the squared error; for two classes, of P(class 1) alone."""
         return self.recommended.estimate
 
     @property
@@ -380,7 +380,7 @@ def estimate_squared_error(
 
 
 class Candidate(NamedTuple):
-    """An estimation function and the values of its tuned option that compete."""
+    """An estimation function, with the values of its tuned option to compare."""
 
     label: str
     function: EstimationFunction
@@ -388,12 +388,12 @@ class Candidate(NamedTuple):
 
 
 def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[Candidate]:
-    """Return the functions that compete on n predictions of m classes, if they take so many."""
+    """Return the functions to compare on n predictions of m classes, if they can handle them."""
     wanted, found = list[Any](), list[Candidate]()
     one = isinstance(functions, str | EstimationFunction) or not np.iterable(functions)
     every: list[Any] = [known.HistogramBinning(15), "binning"] if m == 2 else []
     every += ["kernel_density"] if n <= ALL_PAIRS_UP_TO else []
-    every += ["kronecker_ridge", "two_step_ridge"]  # what so many rows and classes allow
+    every += ["kronecker_ridge", "two_step_ridge"]  # functions that can handle so many rows and classes
     for each in [functions] if one else functions:
         wanted += every if isinstance(each, str) and each == "all" else [each]
     for each in wanted:
@@ -409,7 +409,7 @@ def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[
             raise InputError(f"functions holds {quoted(each)}; {do}, such as TwoStepKernelRidge(0.1).")
     labels = [each.label for each in found]
     for place, (label, function, values) in enumerate(found):
-        if labels.count(label) > 1 and len(values) == 1:  # options in full tell objects apart
+        if labels.count(label) > 1 and len(values) == 1:  # full options distinguish objects
             options = ", ".join(f"{key}={value}" for key, value in function.parameters.items())
             found[place] = Candidate(f"{function.name}({options})", function, values)
         function.check_classes(m)
@@ -420,8 +420,8 @@ def _candidates(functions: Functions, scaling: Scaling, n: int, m: int) -> list[
 
 
 def _split(n: int, n_folds: int, share: float, seed: int, order: Any) -> tuple[list[Places], Places]:
-    """Cut the rows, in the order given (or shuffled by the seed), into folds and test part."""
-    tuning = int((1.0 - share) * n + 1e-9)  # (1 − 0.2) · 10 is 8
+    """Split the rows, as ordered or shuffled by the seed, into folds and a test part."""
+    tuning = int((1.0 - share) * n + 1e-9)  # so that (1 − 0.2) · 10 is 8
     if (fold := tuning // n_folds) < _FEWEST_ROWS or n - tuning < _FEWEST_ROWS:
         found = f"there are {n} rows, which leaves {fold} in a fold and {n - tuning} in the test part"
         do = f"{_FEWEST_ROWS} are needed in each: give more rows, fewer folds, or another share to test"
@@ -437,23 +437,23 @@ def _split(n: int, n_folds: int, share: float, seed: int, order: Any) -> tuple[l
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """Rows through a lens, cut into folds and a test part."""
+    """Rows through a lens, split into folds and a test part."""
 
     view: Sample
     folds: Sequence[Places]
     tested: Places
 
     def residuals(self, rows: Places) -> Array:
-        """Return those of some rows, (rows, k)."""
+        """Return the residuals of some rows, (rows, k)."""
         return residuals(self.view.rows.probs[rows], self.view.labels[rows])
 
     def learned(self, candidate: Candidate, values: Sequence[Any], fold: int) -> Surfaces:
-        """Return what is learned from the tuning rows that are not in a fold."""
+        """Return what is learned from the tuning rows outside a fold."""
         rows = np.concatenate([own for number, own in enumerate(self.folds) if number != fold])
         return candidate.function.learned(self.view.rows.probs[rows], self.residuals(rows), values)
 
     def one_fold(self, candidate: Candidate, fold: int) -> tuple[Array, tuple[str, ...]]:
-        """Return risks, estimates, errors (3, G), and notes, of a function fitted without a fold."""
+        """Return risks, estimates, errors (3, G), and notes, for a function fitted without a fold."""
         surfaces, probs = self.learned(candidate, candidate.values, fold), self.view.rows.probs
         found = np.empty((3, len(candidate.values)))
         places = (probs[rows] for rows in (self.folds[fold], self.tested, self.tested[:_SPREAD_ROWS]))
@@ -468,7 +468,7 @@ class Parts:
         return found, validation.notes
 
     def held_out(self, chosen: Candidate, best: int) -> HeldOut:
-        """Return the agreement with what the fold models of the best function learned."""
+        """Return the agreement of test rows with what the fold models of the best function learned."""
         values, probs = (chosen.values[best],), self.view.rows.probs[self.tested]
         learned = (self.learned(chosen, values, fold) for fold in range(len(self.folds)))
         factors = zip(*(next(surfaces(probs)).factors() for surfaces in learned), strict=True)
@@ -476,12 +476,12 @@ class Parts:
         return HeldOut(chosen.label, left / len(self.folds), right)
 
 
-# ------------------------------------------------------------------ the statistic of the p-value
+# ------------------------------------------------------------------ the test statistic
 
 
 @dataclass(frozen=True, eq=False)
 class HeldOut(Statistic):
-    """How well h, learned elsewhere, foretells ⟨r_i, r_j⟩: the mean of h(g_i, g_j) ⟨r_i, r_j⟩, i ≠ j.
+    """Agreement of residual products with a learned h: the mean of h(g_i, g_j) ⟨r_i, r_j⟩ over i ≠ j.
 
     It is SKCE_uq with a learned kernel, and, but for what labels do not change, half of what h takes
     off the risk of calling the model calibrated, R(0) − R(h). On the held-out rows, h(g_i, g_j) =
@@ -497,7 +497,7 @@ class HeldOut(Statistic):
     reported: ClassVar[tuple[str, ...]] = ("function",)
 
     def given(self, predictions: Rows) -> ProductsOfPairs | Pairwise:
-        """Fix the predictions of the held-out rows: through h itself if that is smaller."""
+        """Precompute what depends on the held-out predictions; keep h factored if that is smaller."""
         n, q = self.left.shape
         if 2 * q <= n:
             return ProductsOfPairs(predictions.probs, self.left, self.right)
@@ -516,12 +516,12 @@ class ProductsOfPairs(Form):
 
     @property
     def resolution(self) -> float:
-        """Rounding of the sum over all pairs."""
+        """Rounding error of the sum over all pairs."""
         sizes = np.linalg.norm(self.left, axis=1).mean() * np.linalg.norm(self.right, axis=1).mean()
         return 1e-13 * float(sizes)
 
     def of_labels(self, labels: Any, workers: Workers = ALONE) -> Array:
-        """Return the (B,) means over pairs."""
+        """Return the means over pairs, (B,)."""
         n, sums = len(self.probs), list[Any]([0.0, 0.0, 0.0])
         for rows in blocks(n, ROWS):
             r = np.stack([residuals(self.probs[rows], own) for own in labels[:, rows]], axis=1)

@@ -1,4 +1,4 @@
-"""Estimation functions h(p, p') of squared calibration errors, their risk, and those that there are.
+"""Estimation functions h(p, p') of squared calibration errors, and their risk.
 
 With r the residual of a label, an estimation function h(p, p') estimates ⟨E[r | p], E[r | p']⟩; the
 squared calibration error is the mean of h(g, g). Residuals for two classes are scalars, y − P(class 1),
@@ -40,7 +40,7 @@ from caltest.scores import residuals_of
 
 
 def coordinates(probs: Array) -> Array:
-    """Return predictions as the points of a kernel: for two classes, the probability of class 1."""
+    """Return predictions as points for a kernel: for two classes, the probability of class 1."""
     return probs[:, 1:] if probs.shape[1] == 2 else probs
 
 
@@ -49,13 +49,13 @@ def residuals(probs: Array, labels: Labels) -> Array:
     return np.ascontiguousarray(coordinates(residuals_of(probs, labels)))
 
 
-# ------------------------------------------------------------------ h, fitted, where it is wanted
+# ------------------------------------------------------------------ fitted functions
 
 
 class Surface(ABC):
-    """A fitted h at a fixed set of e predictions."""
+    """A fitted h evaluated at e predictions."""
 
-    #: What a reader of results should know of the fit, in sentences.
+    #: Remarks on the fit for readers of results.
     notes: tuple[str, ...] = ()
 
     @abstractmethod
@@ -63,7 +63,7 @@ class Surface(ABC):
         """Return (e, q) matrices U and V with h(p, p') = ⟨U(p), V(p')⟩."""
 
     def squares(self, own: Array) -> float:
-        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, r (e, k) its own rows' residuals.
+        """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, for residuals r (e, k) of these rows.
 
         It is ‖RᵀR‖² − 2 ⟨RᵀU, RᵀV⟩ + ⟨UᵀU, VᵀV⟩, in k² operations a row if q is k.
         """
@@ -81,9 +81,9 @@ class Surface(ABC):
         return float(self.diagonal().mean())
 
     def risk(self, own: Array) -> float:
-        """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, r its own rows' residuals."""
+        """Return the mean of (⟨r_i, r_j⟩ − h(p_i, p_j))² over i ≠ j, for residuals r of these rows."""
         same = (np.einsum("ek,ek->e", own, own) - self.diagonal()) ** 2
-        # Rounding is not below 0.
+        # Rounding must not make it negative.
         return max(self.squares(own) - float(same.sum()), 0.0) / (len(own) * (len(own) - 1.0))
 
 
@@ -99,9 +99,9 @@ class PlugIn(Surface):
         return self.curve, self.curve
 
 
-#: The fitted h, for one value of the tuned option after the other.
+#: Fitted functions, one for each value of the tuned option.
 Path: TypeAlias = Iterator[Surface]
-#: From predictions (e, m) to the fitted h there.
+#: A function from predictions (e, m) to the fitted h at them.
 Surfaces: TypeAlias = Callable[[Array], Path]
 
 
@@ -124,18 +124,18 @@ class EstimationFunction(ABC):
     is_a: ClassVar[str]
     #: The option that a search tunes.
     tuned: ClassVar[str]
-    #: Whether it takes two classes only.
+    #: Whether it handles two classes only.
     two_classes_only: ClassVar[bool] = False
 
     @abstractmethod
     def learned(self, train: Array, residuals: Array, values: Sequence[Any]) -> Surfaces:
         """Learn from training predictions (n, m) and residuals (n, k), for values of the option."""
 
-    #: The values of the tuned option that are tried, whatever the number of classes.
+    #: Values of the tuned option to try, for any number of classes.
     space: ClassVar[tuple[Any, ...]]
 
     def search_space(self, n_classes: int) -> tuple[Any, ...]:
-        """Return the values of the tuned option that are tried."""
+        """Return the values of the tuned option to try."""
         return self.space
 
     @arguments()
@@ -164,18 +164,18 @@ class EstimationFunction(ABC):
         return Fitted(self, self.learned(known, own, (getattr(self, self.tuned),)))
 
     def check_classes(self, n_classes: int) -> None:
-        """Raise if the function does not take so many classes."""
+        """Raise if the function cannot handle so many classes."""
         if self.two_classes_only and n_classes > 2:
             found = f"{self.name!r} measures one probability, and there are {n_classes} classes"
             raise InputError(f"{found}; give a lens such as 'top_label', or another function.")
 
     def with_value(self, value: Any) -> Self:
-        """Return the function with another value of the tuned option."""
+        """Return a copy with another value of the tuned option."""
         return replace(self, **{self.tuned: value})  # type: ignore[type-var]
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The options in force, flat and ready for JSON."""
+        """The options in use, flat and ready for JSON."""
         return {k: v if isinstance(v, str | int | float) else repr(v) for k, v in vars(self).items()}
 
 
@@ -244,23 +244,23 @@ def risk(h: Fitted, probs: object, labels: object) -> float:
 
 
 def _rows(probs: object, labels: object, what: str = "a risk") -> tuple[Array, Array]:
-    """Return predictions (n, m) and residuals (n, k) of independent rows that count alike."""
+    """Return predictions (n, m) and residuals (n, k) of independent rows of equal weight."""
     checked = sample(probs, labels)
     check_alike(checked.rows, what, "leave them out")
     return checked.rows.probs, residuals(checked.rows.probs, checked.labels)
 
 
-_SMALLEST_PROB = 1e-300  # below, a predicted probability has lost its logarithm
-_ENTRIES = 2**20  # of kernel values held at a time
+_SMALLEST_PROB = 1e-300  # lower bound of a probability before taking its logarithm
+_ENTRIES = 2**20  # kernel values held at a time
 
 # ------------------------------------------------------------------ curves
 
 
 class _PlugIn(EstimationFunction):
-    """A function whose curve is made anew for every value of its tuned option."""
+    """A function whose curve is recomputed for each value of its tuned option."""
 
     def learned(self, train: Array, residuals: Array, values: Sequence[Any]) -> Surfaces:
-        """Keep the rows: values of the option share no more."""
+        """Keep the rows: nothing else is shared between values of the option."""
         return partial(self._at, train, residuals, values)
 
     def _at(self, train: Array, residuals: Array, values: Sequence[Any], probs: Array) -> Path:
@@ -306,7 +306,7 @@ class HistogramBinning(_PlugIn):
     space = tuple(range(5, 91, 5))  # as published
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
-        """Average the residuals of every bin."""
+        """Average the residuals in each bin."""
         rules = EqualWidth(self.n_bins)
         cells, here = (intervals(p, rules.edges_of(p)) for p in (train[:, 1], probs[:, 1]))
         counts = np.bincount(cells, minlength=self.n_bins)
@@ -396,7 +396,7 @@ class Temperature(_PlugIn):
     space = tuple(np.geomspace(0.0625, 16.0, 41).tolist())
 
     def curve(self, train: Array, residuals: Array, probs: Array) -> Array:
-        """Return the same curve for all residuals: training rows teach nothing."""
+        """Return the same curve for all residuals: training rows are not used."""
         truth: Any = softmax(self.temperature * np.log(np.maximum(probs, _SMALLEST_PROB)), axis=1)
         return coordinates(np.where(probs > 0.0, truth, 0.0)) - coordinates(probs)
 
@@ -404,16 +404,16 @@ class Temperature(_PlugIn):
 # ------------------------------------------------------------------ spectrum
 
 
-_ROUNDING = 1e-14  # of the largest diagonal entry or eigenvalue: what is left then is rounding
-_DENSE_UP_TO = 10_000  # rows whose kernel matrix is decomposed as a whole if it has no low rank
-_COLUMNS = 100_000_000  # entries of a factor of more rows
-_FEWEST_COLUMNS = 250  # of such a factor
-_WORTH_A_NOTE = 1e-9  # share of the trace that is left out
+_ROUNDING = 1e-14  # of the largest diagonal entry or eigenvalue: smaller remainders are rounding
+_DENSE_UP_TO = 10_000  # rows for which the full kernel matrix is decomposed unless its rank is low
+_COLUMNS = 100_000_000  # entries of a low-rank factor for more rows
+_FEWEST_COLUMNS = 250  # fewest columns of such a factor
+_WORTH_A_NOTE = 1e-9  # share of the trace left out
 
 
 @dataclass(frozen=True, eq=False)
 class Spectrum:
-    """Eigenvalues of a kernel matrix, largest first, and its features φ(p) = k(p, anchors) · transform.
+    """Eigenvalues of a kernel matrix, largest first, with features φ(p) = k(p, anchors) · transform.
 
     ``features`` are those of the training rows, Φ (n, r); ``missing`` is the share of the trace that
     they leave out: 0 but for rounding, where n is not too large.
@@ -452,7 +452,7 @@ class Spectrum:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Say so where the kernel matrix was replaced by a part of it."""
+        """A note if part of the kernel matrix was left out."""
         if self.missing < _WORTH_A_NOTE:
             return ()
         kept = f"{len(self.values)} features were kept; they leave out {self.missing:.2g} of its trace"
@@ -471,15 +471,15 @@ class Spectrum:
 #     Kronecker:  h(p, p') = φ(p)ᵀ [(B Bᵀ) ∘ L] φ(p'),   L_ij = 1 / (λ_i λ_j + c),
 #     two-step:   ĉ(p) = Bᵀ (Λ + c)⁻¹ φ(p),
 #
-# which is the paper's Equations 29 and 32 without a division by an eigenvalue. Features, and all that
-# costs O(n r²), are computed once for a whole path of c; a value of c costs O(r²) a row.
+# which is the paper's Equations 29 and 32 without dividing by an eigenvalue. Features, and everything
+# that costs O(n r²), are computed once for a whole path of c; each value of c costs O(r²) per row.
 
 
 Scaling: TypeAlias = Literal["usual", "published"]
 _SCALING = among("usual", "published")
 
-_NEGLIGIBLE = 1e-10  # a tail of eigenvalues whose pairs add no more than that to h is left out
-_NEGLIGIBLE_SHARE = 1e-8  # of the trace: no more is left out than that
+_NEGLIGIBLE = 1e-10  # eigenvalues whose pairs add no more than this to h are left out
+_NEGLIGIBLE_SHARE = 1e-8  # at most this share of the trace is left out
 
 
 @options(regularization=positive_number, kernel=real_kernel, regularization_scaling=_SCALING)
@@ -492,17 +492,17 @@ class Ridge(EstimationFunction):
 
     tuned: ClassVar[str] = "regularization"
     powers: ClassVar[dict[str, float]]
-    #: Of the regularization: from, to before, and step, for two classes and for more.
+    #: Exponents of the regularization: from, to (exclusive), step; for two classes and for more.
     exponents: ClassVar[tuple[tuple[float, float, float], ...]]
 
     def learned(self, train: Array, residuals: Array, values: Sequence[float]) -> Surfaces:
-        """Decompose the kernel matrix, which all values share."""
+        """Decompose the kernel matrix once for all values."""
         power = self.powers[self.regularization_scaling]
         constants = [float(value * len(train) ** power) for value in values]
         spectrum = Spectrum.of(self.kernel, coordinates(train))
         return partial(self._at, spectrum, spectrum.features.T @ residuals, constants)
 
-    _at: ClassVar[Callable[..., Path]]  #: Of a spectrum, images of residuals, constants, predictions.
+    _at: ClassVar[Callable[..., Path]]  #: Takes spectrum, images of residuals, constants, predictions.
 
     def search_space(self, n_classes: int) -> tuple[float, ...]:
         """Return powers of ten, as published.
@@ -588,9 +588,9 @@ class KroneckerKernelRidge(Ridge):
     @staticmethod
     def _at(spectrum: Spectrum, images: Array, constants: Sequence[float], probs: Array) -> Path:
         phi, outer = spectrum.at(probs), images @ images.T
-        products = cache(lambda: phi.T @ phi)  # for all constants, if one asks for it
-        # n · (sum of the eigenvalues left out) / c bounds what pairs of these add to h. Pairs of one
-        # that counts and one that does not add √(share of the trace left out) of h or so.
+        products = cache(lambda: phi.T @ phi)  # for all constants, if any needs it
+        # n · (sum of the eigenvalues left out) / c bounds what their pairs add to h. Pairs of a kept
+        # and an omitted one add about √(share of the trace left out) of h.
         tails = np.cumsum(spectrum.values[::-1])[::-1]
         share = _NEGLIGIBLE_SHARE * tails[:1].sum()
         for constant in constants:
@@ -603,7 +603,7 @@ class KroneckerKernelRidge(Ridge):
 
 @dataclass(frozen=True, eq=False)
 class _Kronecker(Surface):
-    """h(p, p') = φ(p)ᵀ M φ(p'), with M = (B Bᵀ) ∘ L; ``products`` are ΦᵀΦ of all features."""
+    """h(p, p') = φ(p)ᵀ M φ(p'), with M = (B Bᵀ) ∘ L; ``products`` is ΦᵀΦ for all features."""
 
     features: Array
     middle: Array
