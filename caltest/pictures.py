@@ -1,4 +1,4 @@
-"""What pictures show, whoever draws them: marks, and the axes on which they lie.
+"""The content of pictures, for any renderer: marks, and the axes on which they lie.
 
 Displays draw both with matplotlib, reports as SVG. An axis says where a value is, which values are
 labelled, and how far it reaches.
@@ -21,14 +21,14 @@ from caltest._numbers import probabilities, probability_axis, unit
 Array: TypeAlias = NDArray[np.float64]
 Limits: TypeAlias = tuple[float, float]
 
-_RARE = 0.1  # predictions are logarithmic if all are below this, or above 1 less this, …
-_DECADE = 10.0  # … and differ by more than this factor
-_NEARLY_ONE = 0.9999  # a mark beyond it has too many nines
-_LEAST = 1e-16  # a probability below it has no place of its own
-_MARGIN, _LEAST_SPAN = 0.04, 1e-6  # of the span; in the units of the axis
-_FAR = 2.5  # times the errors of interest: where an interval is cut off
-_SHOWN_ANYWAY = 1.5  # times the span that is needed
-_LEAST_SHARE = 1 / 3  # of an axis that both directions share
+_RARE = 0.1  # the scale is logarithmic if all predictions are below this, or above 1 minus this, …
+_DECADE = 10.0  # … and they differ by more than this factor
+_NEARLY_ONE = 0.9999  # labels beyond have too many nines
+_LEAST = 1e-16  # smaller probabilities have no position of their own
+_MARGIN, _LEAST_SPAN = 0.04, 1e-6  # as a share of the span; in units of the axis
+_FAR = 2.5  # multiple of the errors of interest at which an interval is cut off
+_SHOWN_ANYWAY = 1.5  # multiple of the span needed
+_LEAST_SHARE = 1 / 3  # of an axis shared by both directions
 
 _STEPS = tuple(round(lead * 10.0**power, 9) for power in range(-6, 13) for lead in (1.0, 2.0, 5.0))
 _STRETCHED = (
@@ -45,29 +45,29 @@ _RATIOS = (
 
 @dataclass(frozen=True)
 class Scale:
-    """How an axis runs; ``forward`` gives places along it."""
+    """The scale of an axis; ``forward`` gives positions along it."""
 
-    words: str  #: What a label ends with.
+    words: str  #: Suffix of the axis label.
     forward: Callable[[Any], Any]
     inverse: Callable[[Any], Any]
 
     def limits(self, values: Array) -> Limits:
-        """Return the ends of an axis with room around values, of which those without place are none."""
+        """Return ends of an axis with room around values, ignoring values without a position."""
         inside = values[np.abs(self.forward(values)) < -np.log10(_LEAST)]
         low, high = (float(end(self.forward(inside))) for end in (np.min, np.max))
         room = _MARGIN * (high - low) if high - low > _LEAST_SPAN else 0.05
         return float(self.inverse(low - room)), float(self.inverse(high + room))
 
     def span(self, ends: Limits) -> float:
-        """Return how long a range of the axis is."""
+        """Return the length of a range on the axis."""
         return float(self.forward(ends[1]) - self.forward(ends[0]))
 
     def marks(self, ends: Limits, most: int) -> dict[float, str]:
-        """Return the marks between the ends of an axis, ``most`` spaces between them or so, as text."""
+        """Return tick labels between the ends of an axis, with about ``most`` spaces between them."""
         if self is LINEAR:
             marks = probability_axis(max(ends[0], 0.0), min(ends[1], 1.0), most)
         else:
-            most -= self is NEAR_ONE  # whose marks are longer
+            most -= self is NEAR_ONE  # its labels are longer
             for leading in ((1, 2, 5), (1, 3), (1,)):
                 small = sorted(k * 10.0**power for power in range(-16, 0) for k in leading)
                 marks = small if self is NEAR_ZERO else [1.0 - each for each in reversed(small)]
@@ -80,7 +80,7 @@ class Scale:
         return texts | {each: probabilities([each])[0] for each in inside if each > _NEARLY_ONE}
 
     def bars(self, ends: Limits, count: int) -> Array:
-        """Return the ends of so many bars that look equally wide, (count + 1,)."""
+        """Return the edges of bars that look equally wide, (count + 1,)."""
         low, high = max(ends[0], 0.0), min(ends[1], 1.0)
         edges = self.inverse(np.linspace(self.forward(low), self.forward(high), count + 1))
         edges[[0, -1]] = low, high
@@ -102,7 +102,7 @@ STRETCHED = Scale(" (stretched towards the ends)", logit, expit)
 
 
 def scale_of(predicted: Array) -> Scale:
-    """Return the scale for predictions: logarithmic if they are near 0, or 1, by different orders.
+    """Return the scale for predictions: logarithmic if they span orders of magnitude near 0 or 1.
 
     That is: all below 0.1, or below 0.5 and half of them below a tenth of the largest.
     """
@@ -116,12 +116,12 @@ def scale_of(predicted: Array) -> Scale:
     return LINEAR
 
 
-# ------------------------------------------------------------------ axes with ends on a mark
+# ------------------------------------------------------------------ axes that end on a tick
 
 
 @dataclass(frozen=True)
 class Axis:
-    """From one value to another, on a scale; marks with labels in between."""
+    """An axis from one value to another on a scale, with labelled ticks."""
 
     low: float
     high: float
@@ -129,7 +129,7 @@ class Axis:
     scale: Scale = LINEAR
 
     def at(self, value: float) -> float:
-        """Return the place of a value, from 0 to 1; what lies beyond is at the end."""
+        """Return the position of a value, from 0 to 1; values beyond are put at the end."""
         inside = min(max(value, self.low), self.high)
         return self.scale.span((self.low, inside)) / self.scale.span((self.low, self.high))
 
@@ -143,14 +143,14 @@ class Axis:
 
 
 def axis_of_probabilities(values: Sequence[float]) -> Axis:
-    """Return an axis of probabilities in percent, no longer than what is shown on it needs."""
+    """Return an axis of probabilities in percent, no longer than the values need."""
     marks = probability_axis(min(values), max(values), most=6)
     digits = max(0, -math.floor(math.log10(marks[1] - marks[0]) + 1e-6) - 2)
     return Axis(marks[0], marks[-1], tuple((mark, f"{100.0 * mark:.{digits}f}%") for mark in marks))
 
 
 def axis_of_levels(values: Sequence[float]) -> Axis:
-    """Return an axis of what is predicted: of probabilities, or of those numbers that are finite."""
+    """Return an axis of predictions: of probabilities, or of finite numbers."""
     if not unit().of_outcomes:
         return axis_of_probabilities(values)
     inside = [value for value in values if math.isfinite(value)]
@@ -159,7 +159,7 @@ def axis_of_levels(values: Sequence[float]) -> Axis:
 
 
 def axis_between(low: float, high: float, most: int = 5) -> Axis:
-    """Return an axis from one value to another, such as times."""
+    """Return an axis between two values, such as times."""
     power = 10.0 ** math.floor(math.log10((high - low) / 4.0))
     step = next(k * power for k in (1.0, 2.0, 2.5, 5.0, 10.0) if k * power >= (high - low) / most)
     steps = range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
@@ -167,21 +167,21 @@ def axis_between(low: float, high: float, most: int = 5) -> Axis:
 
 
 def _between(values: Sequence[float], choice: Sequence[float], text: Any, scale: Scale) -> Axis:
-    """Return an axis between the marks, of a choice, that lie around values."""
+    """Return an axis that ends on the nearest ticks, of a choice, around the values."""
     low = max((mark for mark in choice if mark <= min(values)), default=choice[0])
     high = min((mark for mark in choice if mark >= max(values)), default=choice[-1])
     return Axis(low, high, tuple((mark, text(mark)) for mark in choice if low <= mark <= high), scale)
 
 
 def logarithmic_axis(values: Sequence[float]) -> Axis:
-    """Return a logarithmic axis of small probabilities, as events per 1,000 rows, or of numbers."""
+    """Return a logarithmic axis of small probabilities, in events per 1,000 rows, or of numbers."""
     times, most = (1.0, math.inf) if unit().of_outcomes else (1000.0, 1.0)
     positive, choice = [x for x in values if 0.0 < x < math.inf], [s for s in _STEPS if s <= most]
     return _between(positive, choice, lambda mark: f"{times * mark:,.6g}", NEAR_ZERO)
 
 
 def stretched_axis(values: Sequence[float]) -> Axis:
-    """Return an axis that is stretched towards 0% and 100%."""
+    """Return an axis stretched towards 0% and 100%."""
     return _between(values, _STRETCHED, lambda mark: f"{100.0 * mark:.6g}%", STRETCHED)
 
 
@@ -193,7 +193,7 @@ def axis_of_rows(low: float, high: float) -> Axis:
 
 
 def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
-    """Return an axis of errors in percentage points, or in units of outcomes, with 0 on it."""
+    """Return an axis of errors in percentage points, or in units of outcomes, including 0."""
     low, high = min(low, 0.0), max(high, 0.0)
     if unit().of_outcomes:
         room = 0.035 * (high - low) or 1.0
@@ -211,7 +211,7 @@ def axis_of_points(low: float, high: float, most: int = 7) -> Axis:
 
 
 def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
-    """Return a logarithmic axis of ratios, with 1 on it."""
+    """Return a logarithmic axis of ratios, including 1."""
     low, high = max(min(low, 0.95), 0.01) / 1.06, min(max(high, 1.05), 150.0) * 1.06
     inside = [mark for mark in _RATIOS if low <= mark <= high]
     room = math.log(high / low) / (most + 1)
@@ -223,19 +223,19 @@ def axis_of_ratios(low: float, high: float, most: int = 6) -> Axis:
 
 
 def axis_of_bars(bars: Sequence[Sequence[float]], limit: float, *, as_ratio: bool) -> Axis:
-    """Return an axis of errors or ratios, of low ends, estimates and high ends, and of a limit."""
+    """Return an axis of errors or ratios for bars (low end, estimate, high end) and a limit."""
     low, value, high = np.array(bars).T
     if as_ratio:
         return axis_of_ratios(min(low.clip(min=0.05)), max(high.clip(max=50.0)), most=3)
     reach = np.sort(np.nan_to_num(np.maximum(-low, high), posinf=0.0))
-    # Wide intervals of small groups do not press the rest.
+    # Wide intervals of small groups must not squeeze the rest.
     far = _FAR * max(limit, reach[len(reach) // 2], *abs(value))
     start, end = max(min(*low, -1.05 * limit), -far), min(max(*high, 1.05 * limit), far)
     return axis_of_points(float(start), float(end), most=6 if max(-start, end) < 0.1 else 4)
 
 
 def zoomed(scale: Scale, points: Array, rest: Array, values: Array, most: int = 5) -> tuple[Axis, Axis]:
-    """Return both axes of a diagram: of points, of the rest if it is not far, and of all values.
+    """Return both axes of a diagram: for points, for the rest unless it is far, and for all values.
 
     Both have the same ends, unless the points would be a heap.
     """
@@ -252,9 +252,9 @@ def zoomed(scale: Scale, points: Array, rest: Array, values: Array, most: int = 
 
 # ------------------------------------------------------------------ marks
 
-#: line: through points; points; intervals: upright, from y to end; bars: lying, from x to end;
-#: area: between y and end; band: of points, from y to end; columns: from 0 to y, between edges x; rows:
-#: how many there are between edges x, beneath; text: at x and y, shares of the plot, shifted by end,
+#: line: through points; points; intervals: vertical, from y to end; bars: horizontal, from x to end;
+#: area: between y and end; band: at points, from y to end; columns: from 0 to y, between edges x; rows:
+#: counts between edges x, beneath the plot; text: at x and y, as shares of the plot, shifted by end in
 #: pixels; grid: that of the axes.
 Kind: TypeAlias = Literal[
     "line", "points", "intervals", "bars", "area", "band", "columns", "rows", "text", "grid"
@@ -262,7 +262,7 @@ Kind: TypeAlias = Literal[
 
 
 class Mark(NamedTuple):
-    """Marks of one kind and class of style, in values of the axes; ``end`` is where each ends."""
+    """Marks of one kind and style, in values of the axes; ``end`` is where each one ends."""
 
     kind: Kind
     style: str = ""
@@ -276,7 +276,7 @@ Marks: TypeAlias = list[Mark]
 
 
 class Picture(NamedTuple):
-    """Marks, the lowest first, on axes and what these are."""
+    """Marks, lowest first, with their axes and axis labels."""
 
     marks: Marks
     x: Axis
@@ -287,13 +287,13 @@ class Picture(NamedTuple):
 
 GRID = Mark("grid", "grid")
 DIAGONAL = Mark("line", "diag", (0.0, 1.0), (0.0, 1.0))
-OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond: shown to be wrong
+OK, BAD = "ok", "bad"  # a hollow circle; a filled diamond for errors that are proved
 
 
 def told_apart(
     x: Any, y: Any, bad: Any, kind: Kind = "points", end: Any = None, labels: Any = ("", "")
 ) -> Marks:
-    """Return marks in two classes, of the rest and of what is shown to be wrong; none without marks."""
+    """Return marks in two styles, for the rest and for proved errors; none for an empty class."""
     x, y, bad = np.asarray(x), np.asarray(y), np.asarray(bad, bool)
     ends = y if end is None else np.asarray(end)
     return [
@@ -304,7 +304,7 @@ def told_apart(
 
 
 def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Picture:
-    """Draw a cumulative difference: its path, and the band that chance alone stays in."""
+    """Draw a cumulative difference: its path, and its band under calibration."""
     of_band, of_path = labels or ("", "")
     ends, reach = (shares, np.asarray(band)) if np.ndim(band) else ((0.0, 1.0), np.full(2, band))
     low, high = (1.1 * end([*differences, *way]) for end, way in ((min, -reach), (max, reach)))
@@ -318,10 +318,10 @@ def cumulative(shares: Any, differences: Any, band: Any, *labels: str) -> Pictur
 
 
 def over_time(times: Any, *curves: Any, unit: str = "", labels: Any = ("",) * 3) -> Picture:
-    """Draw chances of an event until every time: observed, Kaplan and Meier's, and predicted."""
+    """Draw the probability of an event until each time: observed, Kaplan–Meier, and predicted."""
     marks = [GRID]
     for style, curve, label in zip(("line", "thin", "diag"), curves, labels, strict=True):
-        values = np.array(curve, dtype=np.float64)  # not a number where it is not known
+        values = np.array(curve, dtype=np.float64)  # NaN where unknown
         known = np.isfinite(values)
         at, there = (np.append(0.0, np.asarray(each)[known]) for each in (times, values))
         marks.append(Mark("line", style, at, there, label=label))
@@ -331,7 +331,7 @@ def over_time(times: Any, *curves: Any, unit: str = "", labels: Any = ("",) * 3)
 
 
 def in_lines(names: Sequence[str], bars: Mark, points: Marks, of_x: str) -> Picture:
-    """Draw points on bars in lines with names, line k at height −k, and an upright line at 0."""
+    """Draw points on bars in named lines, line k at height −k, with a vertical line at 0."""
     y = Axis(0.5 - len(names), 0.5, tuple((-float(k), name) for k, name in enumerate(names)))
     ends = [0.0, *bars.x, *bars.end]
     room = max(0.08 * (max(ends) - min(ends)), 1e-6)
@@ -341,7 +341,7 @@ def in_lines(names: Sequence[str], bars: Mark, points: Marks, of_x: str) -> Pict
 
 
 def along(bins: Sequence[Any], bad: Sequence[bool]) -> Picture:
-    """Draw observed rates of bins of a feature with their intervals, in lines; dashed: predicted."""
+    """Draw observed rates in bins of a feature, with intervals, in lines; predicted rates dashed."""
     places = -np.arange(len(bins), dtype=np.float64)
     stated, seen = [each.predicted for each in bins], [each.observed for each in bins]
     low, high = np.clip([each.true_rates for each in bins], *unit().ends).T
@@ -353,7 +353,7 @@ def along(bins: Sequence[Any], bad: Sequence[bool]) -> Picture:
 
 
 def critical(draws: Any, alpha: float) -> float:
-    """Return what one more of these B draws exceeds with probability at most alpha: the k-th largest.
+    """Return what one more draw exceeds with probability at most alpha: the k-th largest of B draws.
 
     k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha beyond it alone.
     Infinite where p is above alpha whatever is observed, as draws are too few.
@@ -364,7 +364,7 @@ def critical(draws: Any, alpha: float) -> float:
 
 
 def pair(points: Array, stated: float, observed: float) -> Picture:
-    """Draw true values less means of draws of two parameters, and two ellipses of two deviations.
+    """Draw true values minus means of draws for two parameters, with two 2-sigma ellipses.
 
     Dashed: by the correlation that draws state; drawn through: by the one that is observed.
     """
@@ -379,7 +379,7 @@ def pair(points: Array, stated: float, observed: float) -> Picture:
 
 
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
-    """Return the path of cumulative differences: without its start, a place a distinct score.
+    """Return the path of cumulative differences, without its start: one point per distinct score.
 
     These are the scores (K,), in increasing order, the share of the rows up to each, as rows count, and
     the sum of predicted less observed of these rows, divided by that of all weights.
@@ -391,14 +391,14 @@ def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, A
     return ordered[ends], *(sums / weights.sum())
 
 
-# ------------------------------------------------------------------ of the parts of one probability
+# ------------------------------------------------------------------ parts of one probability
 
-_SMALL_ERROR = 0.1  # of the plot's width: what cannot be seen beside the diagonal
+_SMALL_ERROR = 0.1  # share of the plot's width: smaller errors cannot be seen beside the diagonal
 _CERTAIN = 0.9
 
 
 def _x_axis(parts: Sequence[Any], h: Any, *more: float) -> Axis:
-    """Return an axis of the predictions: nearly all of them, stretched where most are near the end."""
+    """Return an axis for predictions: nearly all of them, stretched if most are near the end."""
     values = [part.predicted for part in parts]
     middle = sorted(values)[len(values) // 2]
     near = middle > _CERTAIN and 0.99 < max(values) < 0.99995 and len(values) > 2
@@ -411,7 +411,7 @@ def _x_axis(parts: Sequence[Any], h: Any, *more: float) -> Axis:
 
 
 def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
-    """Return where the rows are: bins of equal width, or, on a scale that is bent, the parts."""
+    """Return the rows beneath a plot: in bins of equal width, or by part on a nonlinear scale."""
     if x.scale is LINEAR and h is not None:
         return Mark("rows", "bar", h.edges, h.counts, label="rows")
     edges = [parts[0].start, *[(a.end + b.start) / 2 for a, b in pairwise(parts)], parts[-1].end]
@@ -419,12 +419,12 @@ def _rows_beneath(x: Axis, h: Any, parts: Sequence[Any]) -> Mark:
 
 
 def with_intervals(x: Any, y: Any, low: Any, high: Any, bad: Any, labels: Any = ("", "")) -> Marks:
-    """Return points with their intervals, in two classes."""
+    """Return points with their intervals, in two styles."""
     return told_apart(x, low, bad, "intervals", high) + told_apart(x, y, bad, labels=labels)
 
 
 def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], fit: Any, *, rare: bool) -> Picture:
-    """Draw observed against predicted, a dot a part; ``shown``: of which an error is.
+    """Draw observed against predicted, with a dot per part; ``shown``: parts with a proved error.
 
     ``h``: how the predictions are distributed; ``rare``: on logarithmic axes, and of probabilities in
     events per 1,000; ``fit``: an isotonic curve, or None.
@@ -443,14 +443,14 @@ def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], fit: Any, *, rare:
     marks = [GRID, Mark("line", "diag", (axis.low, axis.high), (axis.low, axis.high))]
     marks = [*marks, Mark("line", "thin", x, y)] if fit is None else [*_isotonic(fit, axis), *marks]
     marks += with_intervals(x, y, low, high, [part in shown for part in parts])
-    # Each label stands in its corner, unless a dot or its interval is there.
+    # Each label is put in its corner, unless a dot or interval is there.
     above = Mark("text", "lab", 0.0, 1.0, (8, 16), "above: too low")
     below = Mark("text", "lab", 1.0, 0.0, (-8, -10), "below: too high")
     return Picture([*marks, _rows_beneath(axis, h, parts), above, below], axis, axis, of_x, of_y)
 
 
 def _isotonic(fit: Any, axis: Axis) -> Marks:
-    """Return an isotonic curve and its band, where an axis reaches."""
+    """Return an isotonic curve and its band within an axis."""
     at, mean = np.array([fit.at, fit.mean])
     here = (np.minimum(at, mean) >= axis.low) & (np.maximum(at, mean) <= axis.high)
     line = Mark("line", "line", at[here], mean[here])
@@ -507,7 +507,7 @@ def crowded(parts: Sequence[Any]) -> bool:
 
 
 def small(parts: Sequence[Any]) -> bool:
-    """Whether errors are too small to be seen beside a diagonal."""
+    """Whether errors are too small to see beside a diagonal."""
     if len(parts) < 3:
         return False
     wide = max(part.predicted for part in parts) - min(part.predicted for part in parts)

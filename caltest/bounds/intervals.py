@@ -472,10 +472,10 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
     rows, means = np.diff(bounds, axis=1), np.maximum(scan.expected_and_scale[side][0], 0.0)
     tails = bdtr(events[:, None], rows, np.clip(means / np.maximum(rows, 1), 0.0, 1.0))
     unlikely = (events[:, None] <= means - 1.0) & (tails + _ROUNDING_OF_A_CHANCE <= allowed)
-    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # the first so many, as means fall
+    found = np.asarray(unlikely.sum(axis=1) - 1, dtype=np.intp)  # refuted ones come first: means fall
 
     def refuted(index: int, g: int) -> bool:
-        """Say whether so few events are too unlikely if all probabilities are lower by a tolerance."""
+        """Return whether so few events are too unlikely for probabilities lowered by a tolerance."""
         law = law_of_events(np.maximum(p[slice(*bounds[index])] - scan.tolerances[g], 0.0))
         return float(law[: events[index] + 1].sum()) + _ROUNDING_OF_A_CHANCE <= allowed
 

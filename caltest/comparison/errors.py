@@ -357,7 +357,7 @@ class _Classes:
         return np.stack([self.sides[rows, None] * errors, errors, logs, squares])
 
     def less(self, b: _Classes | None) -> tuple[Array, Array]:
-        """Return what rows add to the four, less another's, (4, n), and its variance by either law."""
+        """Return rows' terms of the four, minus another's, (4, n), and variances under either law."""
         values, variances, labels = [], [], self.labels
         for rows in blocks(len(labels), max(1, _AT_ONCE // self.law.shape[1])):
             with np.errstate(invalid="ignore"):  # inf − inf

@@ -10,7 +10,7 @@ __all__ = ["Stored", "read", "read_with_groups", "scan", "scan_arrays"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: where files are, and how they are written, is asked before any is read."""
+    """Import on first use: paths and writers are needed before any file is read."""
     if name not in __all__:
         raise AttributeError(f"module 'caltest.files' has no attribute {name!r}")
     from caltest.files import batches, reading

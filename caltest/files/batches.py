@@ -1,4 +1,4 @@
-"""Files that are read, and checked, a block of rows at a time: `Stored`; and arrays, NPY and NPZ."""
+"""Files read and checked a block of rows at a time: `Stored`; and arrays, NPY and NPZ."""
 
 from __future__ import annotations
 
@@ -48,40 +48,40 @@ class Stored(ABC):
     name: str
     n_samples: int
 
-    weighing: Weighing | None = field(default=None, kw_only=True)  # of the weights, if rows have some
+    weighing: Weighing | None = field(default=None, kw_only=True)  # of the weights, if any
     clustering: Clustering | None = field(default=None, kw_only=True)  # of the clusters
-    logits: bool = field(default=False, kw_only=True)  # what is stored in place of probabilities
+    logits: bool = field(default=False, kw_only=True)  # whether logits are stored
 
     @abstractmethod
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
-        """Yield blocks ``first`` to ``last`` of ROWS rows, as they are stored."""
+        """Yield blocks ``first`` to ``last`` of ROWS rows, as stored."""
 
     def _check(self, block: Any) -> Sample:
-        """Check one of them: probabilities and labels, unless they are stored in another way."""
+        """Check a block: by default probabilities and labels."""
         return sample(*block, part=True, logits=self.logits)
 
     @abstractmethod
     def content(self) -> Content:
-        """Read all rows, as they are."""
+        """Read all rows, unchecked."""
 
     @property
     def grain(self) -> int:
-        """Rows of the largest part: to read rows, what precedes them in it is read too."""
+        """Rows of the largest part: reading a row means reading what precedes it in its part."""
         return 1
 
     @property
     def extent(self) -> Extent:
-        """How many rows there are, and how they count."""
+        """The number of rows and their total weight."""
         return Extent.alike(self.n_samples) if self.weighing is None else self.weighing.extent
 
     @property
     def clusters(self) -> int | None:
-        """Number of clusters G; None where rows are independent."""
+        """Number of clusters G; None for independent rows."""
         return None if self.clustering is None else self.clustering.count
 
     @property
     def share_between(self) -> float:
-        """How many pairs of different rows there are for each of different clusters, as rows count."""
+        """Ratio of pairs of different rows to pairs from different clusters, by weight."""
         if self.clustering is None:
             return 1.0
         shares = self.clustering.totals / self.clustering.totals.sum()
@@ -100,7 +100,7 @@ class Stored(ABC):
             yield sample
 
     def row(self, number: int) -> Row:
-        """Return what messages call a row of all."""
+        """Return the row's name in messages."""
         return Row(number)
 
     def _changed(self) -> InputError:
@@ -130,10 +130,10 @@ class Stored(ABC):
 
 @dataclass(frozen=True, eq=False)
 class StoredArrays(Stored):
-    """Arrays that may be memory-mapped: (n, m) or (n,) predictions, and (n,) labels."""
+    """Arrays, possibly memory-mapped: (n, m) or (n,) predictions, and (n,) labels."""
 
     probs: Any
-    labels: Any  # or which column of the predictions they are
+    labels: Any  # or the column of the predictions that holds them
 
     def _chunks(self, first: int, last: int | None) -> Iterator[Any]:
         return map(self._part, blocks(self.n_samples, ROWS)[first:last])
@@ -152,13 +152,13 @@ class StoredArrays(Stored):
             vars(self)[name] = _mapped(*own) if isinstance(own, tuple) else own
 
     def content(self) -> Content:
-        """Read all rows, as they are."""
+        """Read all rows, unchecked."""
         check_held(self.n_samples, int(np.prod(self.probs.shape[1:])))
         return Content(Roles(None, logits=self.logits), *self._part(slice(None)), {})
 
 
 def _by_reference(array: Any) -> Any:
-    """Return what is sent to another process: of a mapped array, where in a file its numbers are."""
+    """Return an array as sent to another process: a mapped one by its place in the file."""
     root = array
     while isinstance(root, np.memmap) and isinstance(root.base, np.memmap):
         root = root.base
@@ -174,7 +174,7 @@ def _mapped(path: str, dtype: Any, shape: Any, place: int, strides: Any) -> np.n
 
 
 def _loaded(file: IO[bytes], size: int, what: str) -> np.ndarray:
-    """Read a whole array of so many bytes, if it fits into memory."""
+    """Read a whole array of this size, if it fits into memory."""
     check_fits(COPIES * size, what, "save fewer rows in the file")
     if (array := np.asarray(np.load(file, allow_pickle=False))).dtype.kind == "U":
         codes = np.frombuffer(array.astype(array.dtype.newbyteorder("=")).tobytes(), np.uint32)
@@ -230,7 +230,7 @@ def read_npz(file: BufferedReader, roles: Roles) -> Content:
 
 
 def read_npy(file: BufferedReader, roles: Roles) -> Content:
-    """Read a single array, a table with a column of labels."""
+    """Read a single array: a table with a column of labels."""
     check_array(file, roles)
     table = _loaded(file, size_of(file), "the array")
     if roles.may_lack_labels:
@@ -240,7 +240,7 @@ def read_npy(file: BufferedReader, roles: Roles) -> Content:
 
 
 def check_array(file: BufferedReader, roles: Roles) -> None:
-    """Raise unless a file begins as a single array does, of which no columns are named."""
+    """Raise unless a file begins as a single array does, and no columns are named."""
     of = roles.numbers.names if roles.numbers else ()
     given = (*roles.groups, *roles.features, roles.weights, *of)
     if named := [name for name in given if name is not None]:
@@ -250,7 +250,7 @@ def check_array(file: BufferedReader, roles: Roles) -> None:
 
 
 def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
-    """Say which column of an array holds the labels."""
+    """Return which column of an array holds the labels."""
     if len(shape) != 2 or shape[1] < 2:
         must = "must be a table of probabilities and one column of labels"
         do = "or save probs and labels in one .npz file"
@@ -268,14 +268,14 @@ def column_of_labels(shape: tuple[int, ...], roles: Roles) -> int:
 
 
 def _check_kind(file: BufferedReader, own: bytes, roles: Roles) -> None:
-    """Raise if the file begins as one of another kind does, or columns are named."""
+    """Raise if the file begins like another kind of file, or if columns are named."""
     first_bytes(file, own)
     if roles.columns is not None and roles.numbers is None:
         raise InputError("columns is for CSV and other tables with names; leave it out.")
 
 
 def _chosen_probs(names: Sequence[str], logits: bool) -> str:
-    """Return the name of the one array of an archive that holds the probabilities, or logits."""
+    """Return the name of the only array in an archive that holds probabilities, or logits."""
     of_logits = [name for name in names if "logit" in name.lower()]
     if len(likely := (logits and of_logits) or [name for name in names if name.lower() in _PROBS]) == 1:
         return likely[0]
@@ -291,20 +291,20 @@ def _chosen_probs(names: Sequence[str], logits: bool) -> str:
 
 
 def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
-    """Read arrays, such as memory-mapped ones, a block of rows at a time; no names, and no index."""
+    """Open arrays, such as memory-mapped ones, to be read block by block; without names or index."""
     probs, labels = _as_array(probs, "probs"), _as_array(labels, "labels")
     if len(probs) != len(labels):
         do = "give one label for every row"
         raise InputError(f"probs has {len(probs)} rows and labels has {len(labels)}; {do}.")
     if len(probs) == 0:
         raise InputError("probs is empty; give one row per sample.")
-    if type(probs) is np.ndarray:  # in memory; what is in a file is checked as it is read
+    if type(probs) is np.ndarray:  # in memory; arrays in files are checked as they are read
         sample(probs, labels, part=True, logits=logits)
     return StoredArrays("probs", len(probs), probs, labels, logits=logits)
 
 
 def _as_array(data: Any, what: str) -> Any:
-    """Return what has rows to slice: arrays of numpy and those in files, or what is read into one.
+    """Return an object whose rows can be sliced: an array in memory or in a file, or a converted table.
 
     By names labels are matched to columns, and by an index rows are: what has either is refused, since
     blocks of rows would lose them.

@@ -1,4 +1,4 @@
-"""Columns by name: which hold labels, probabilities, weights, clusters and groups, and what was read.
+"""Columns by name: labels, probabilities, weights, clusters and groups; and the content read from them.
 
 A user says which is which, or names do; arrays of an archive are found as columns of a table are.
 """
@@ -37,12 +37,12 @@ from caltest.laws.objects import stepwise, upwards
 from caltest.laws.quantiles import level_called
 from caltest.spelling import is_missing, is_number
 
-# ------------------------------------------------------------------ what states numbers
+# ------------------------------------------------------------------ distributions of numbers
 
 _OF_TIMES = ("survival", "incidence", "event", "follow_up")
 _KNOWN = ("mean", "sd", "variance", "quantiles", "members", "cdf", "point", *_OF_TIMES)
 _OF_SETS = ("sets", "lower", "upper", "level", "claims", "calibration_rows")
-#: No columns, but how curves run between times, and what is known of points; by what they are about.
+#: Not columns, but details of curves and point forecasts, with the column option they belong to.
 _HOW = {"interpolation": "event"} | dict.fromkeys(("functional", "low", "high", "symmetric"), "point")
 _STATED = (
     *(("mean", "sd"), ("mean", "variance"), ("quantiles",), ("members",), ("cdf",), ("point",)),
@@ -57,13 +57,13 @@ _WRONG = {
     "twice": "column {column} is given twice; give each its own.",
 }
 _ANY = Number(-1e300, 1e300)
-#: Of what columns are given with numbers: what these are.
+#: Kinds of columns given with a number each: what the number is, and its check.
 _NUMBERS: Mapping[str, tuple[str, Kind]] = {
     "quantiles": ("level", Number(0.0, 1.0, "[]", "give a level between 0 and 1, such as 0.05")),
     "cdf": ("threshold", _ANY),
     "survival": ("time", _ANY),
 }
-#: How several columns are given: by name, or by a text that means them.
+#: Types in which several columns may be given: names, or a text that stands for them.
 _SEVERAL: Mapping[str, Any] = {
     "quantiles": (str, Mapping),
     "members": (str, list, tuple),
@@ -79,7 +79,7 @@ def _cause_and_time(text: str) -> Any:
     return (cause, float(time)) if cause and is_number(time) else None
 
 
-#: What the star of a pattern of names is, how it is read, and an example.
+#: Meaning of a pattern's star, how to read it, and an example.
 _STARS: Mapping[str, tuple[str, Callable[[str], Any], str]] = {
     "quantiles": ("level for the star", level_called, "'q0.05' for 'q*'"),
     "survival": ("time for the star", lambda x: float(x) if is_number(x) else None, "'s365' for 's*'"),
@@ -90,7 +90,7 @@ _STARS: Mapping[str, tuple[str, Callable[[str], Any], str]] = {
 
 @dataclass(frozen=True, eq=False)
 class NumberSample(Sample):
-    """Distributions of numbers and what was observed, as it stands in a file: a law may keep less."""
+    """Distributions of numbers with outcomes as in the file, even if the law keeps less."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", read_only(self.labels, self.labels.dtype))
@@ -98,7 +98,7 @@ class NumberSample(Sample):
 
 @dataclass(frozen=True)
 class NumberColumns:
-    """Which columns state distributions of numbers.
+    """Columns that describe distributions of numbers.
 
     Attributes
     ----------
@@ -142,12 +142,12 @@ class NumberColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns; those of quantiles, of a cdf and of survival in the order of their numbers."""
+        """The column names; for quantiles, a cdf and survival in the order of their numbers."""
         given = [of for what, of in self.of.items() if what not in _HOW]
         return tuple(name for of in given for name in ([of] if isinstance(of, str) else _ordered(of)))
 
     def among(self, names: Sequence[str]) -> NumberColumns:
-        """Return them by name, those of a pattern too, of a table that has these besides others."""
+        """Return the columns by name, with a pattern resolved among the names of a table."""
         if (of := next((each for each in _STARS if isinstance(self.of.get(each), str)), None)) is None:
             return self
         pattern, (what, read, example) = self.of[of], _STARS[of]
@@ -170,8 +170,8 @@ class NumberColumns:
         return NumberColumns({**self.of, of: [*numbers] if of == "members" else numbers})
 
     def law(self, columns: Mapping[str, Any]) -> Predictive:
-        """Return the distributions that columns, by name, state."""
-        own = [name for name in self.names if name != self.of.get("event")]  # which is an outcome
+        """Return the distributions that columns, given by name, describe."""
+        own = [name for name in self.names if name != self.of.get("event")]  # that column is an outcome
         several = next((kind for kind in self.of if kind in _SEVERAL), None)
         fine = np.isreal if several in ("quantiles", "members") else np.isfinite  # may be missing
         values = {x: finite_table(f"column {quoted(x)}", columns[x], fine=fine) for x in own}
@@ -221,22 +221,22 @@ class NumberColumns:
 
 
 def _ordered(columns: Sequence[str] | Mapping[str, float]) -> list[str]:
-    """Return names of columns, in the order of the numbers that they are given with."""
+    """Return names of columns in the order of the numbers given with them."""
     return sorted(columns, key=columns.__getitem__) if isinstance(columns, Mapping) else [*columns]
 
 
-# ------------------------------------------------------------------ which columns are what
+# ------------------------------------------------------------------ roles of columns
 
 _LABELS = ("label", "labels", "y", "y_true", "target", "class")
 _LABEL = Argument("label", ...)
-_PLAIN = re.compile(r"u?int\d+|halffloat|float|double|bool|(large_)?string")  # types of Arrow
+_PLAIN = re.compile(r"u?int\d+|halffloat|float|double|bool|(large_)?string")  # Arrow types
 _INDEX = re.compile(r"(unnamed: \d+|index|level_\d+|(row_?|sample_?)?id|row|__index_level_\d+__)?")
 
 _SHARE, _WHOLE = Number(0.0, 1.0, "[]"), Number(0.0, 1e6, "(]", "give 100 for percent")
 
 
 def scale(name: str, value: Any) -> Any:
-    """Return what stated probabilities are out of; or by word the probability, NaN for a refusal."""
+    """Return the total of stated probabilities; or a probability by word, NaN for a refusal."""
     if not isinstance(value, Mapping):
         return _WHOLE(name, value)
     read = {str(word).strip().casefold(): number for word, number in value.items()}
@@ -247,7 +247,7 @@ def scale(name: str, value: Any) -> Any:
 
 _OR_GROUP = "--columns, or say what it is, with --group or --clusters"
 _NO_OUTCOMES = Phrase("name outcomes that are numbers, or give probabilities if they are classes")
-COPIES = 4.0  # of float64 predictions that reading, checking and sampling them takes
+COPIES = 4.0  # copies of float64 predictions made in reading, checking and sampling
 
 
 @options(weights=name_or_place, clusters=name_or_place, needs_labels=flag, scale=scale)
@@ -255,18 +255,18 @@ class Roles:
     """Which columns are what, as the user says: None where they are to be found; one name is one."""
 
     label: str | Any | None
-    columns: Any = None  # names, or what states numbers
+    columns: Any = None  # names, or a mapping for distributions of numbers
     groups: Any = ()
     weights: str | None = None
-    clusters: str | None = None  # among the groups too, as which they are read
-    blocks: str | None = None  # how long the blocks of time are into which clusters are cut
-    logits: bool = False  # what there is in place of probabilities
+    clusters: str | None = None  # also among the groups, as which they are read
+    blocks: str | None = None  # length of the blocks of time that form clusters
+    logits: bool = False  # whether columns hold logits in place of probabilities
     needs_labels: bool = True
-    numbers: NumberColumns | None = None  # what the columns state, if not probabilities
-    features: Any = ()  # names, or patterns; they may be groups too
-    scale: Any = None  # what probabilities are out of, or those of words
-    skip_missing: bool = False  # whether rows without a prediction or an outcome are left out
-    sets: Any = None  # which columns state sets, or ends of intervals, and what they claim
+    numbers: NumberColumns | None = None  # columns of distributions, if not of probabilities
+    features: Any = ()  # names or patterns; features may be groups too
+    scale: Any = None  # total of probabilities, or probabilities by word
+    skip_missing: bool = False  # whether rows without a prediction or outcome are left out
+    sets: Any = None  # columns of sets or interval ends, and their claims
 
     def __post_init__(self) -> None:
         own = vars(self)
@@ -290,15 +290,15 @@ class Roles:
             raise InputError(do, blocks=Argument("blocks"), clusters=Argument("clusters", ...))
 
     def clustered(self, cells: list[Any]) -> list[Any]:
-        """Return the cells of the column of clusters, or in which blocks of time they are."""
+        """Return the cells of the cluster column, or the blocks of time they fall into."""
         return cells if self.blocks is None else in_blocks(cells, self.blocks)
 
     def tells(self, cell: Any) -> bool:
-        """Say whether text is to be read as probabilities, for what this cell of it holds."""
+        """Return whether a text column is to be read as probabilities, judging by this cell."""
         return self.scale is not None or (isinstance(cell, str) and ("%" in cell or is_missing(cell)))
 
     def stated(self, cell: Any) -> Any:
-        """Return the probability that a cell states, NaN for none; or the cell, if it cannot be read.
+        """Return the probability in a cell, NaN for none; or the cell itself if it cannot be read.
 
         >>> [Roles(None, scale={"high": 0.9}).stated(cell) for cell in ("High ", "85%", "NA", "maybe")]
         [0.9, 0.85, nan, 'maybe']
@@ -311,7 +311,7 @@ class Roles:
         return float(number) / (whole if number == text else 100.0) if is_number(number) else cell
 
     def check_signs(self, name: str, cells: Sequence[object]) -> None:
-        """Raise if some cells have a percent sign and others none, and no scale says what these are."""
+        """Raise if only some cells have a percent sign, and no scale explains the others."""
         known, texts = self.scale, [str(cell).strip() for cell in cells]
         signed = any(text.endswith("%") and is_number(text[:-1]) for text in texts)
         for row, cell in enumerate(texts if signed and not isinstance(known, float) else ()):
@@ -320,7 +320,7 @@ class Roles:
                 raise InputError(_SIGNS, column=quoted(name), found=quoted(cell), row=row, scale=do)
 
     def among(self, names: Sequence[str]) -> Roles:
-        """Return them with the columns that a pattern means, of a table that has these names."""
+        """Return a copy with patterns resolved among the names of a table."""
         apart = {self.label, self.weights, *self.groups, *self.features}
         if self.label is None:
             apart |= {name for name in names if name.lower() in _LABELS}
@@ -342,18 +342,18 @@ class Roles:
 
     @property
     def may_lack_labels(self) -> bool:
-        """Whether predictions alone are enough, as no labels are named."""
+        """Whether predictions alone suffice because no labels are named."""
         return not self.needs_labels and self.label is None
 
     def found(self, names: Sequence[str], find: Callable[[Sequence[str]], str]) -> str:
-        """Return the name that ``find`` finds, among those that are no groups if it is there."""
+        """Return the name that ``find`` finds, preferably not that of a group."""
         try:
             return find([name for name in names if name not in (*self.groups, self.weights)])
         except InputError:
             return find(names)
 
     def found_label(self, names: Sequence[str], kind: str, among: Sequence[str]) -> str | None:
-        """Return the name of the labels; None if there may be none, and there are none.
+        """Return the name of the labels; None if there are none and none are needed.
 
         Raises
         ------
@@ -390,7 +390,7 @@ class Roles:
 
 
 def check_there(name: str, names: Collection[str], kind: str, of: str, found: str = "") -> None:
-    """Raise if a column, or an array, that a user names is none of these."""
+    """Raise if a column or array named by the user does not exist."""
     if name not in names:
         close = closest(name, names)
         meant = f" (did you mean {quoted(close)}?)" if close else ""
@@ -399,7 +399,7 @@ def check_there(name: str, names: Collection[str], kind: str, of: str, found: st
 
 
 def chosen_label(names: Sequence[str], label: str | None, kind: str = "column") -> str:
-    """Return the name of the labels: the one given, or the one name that says so."""
+    """Return the name of the labels: as given, or the only name that suggests labels."""
     if label is not None:
         check_there(label, names, kind, "")
         return label
@@ -414,7 +414,7 @@ def chosen_label(names: Sequence[str], label: str | None, kind: str = "column") 
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a table are what."""
+    """The roles of a table's columns."""
 
     roles: Roles
     label: str | None = None
@@ -423,7 +423,7 @@ class Columns:
 
     @classmethod
     def of(cls, roles: Roles, names: Sequence[str]) -> Columns:
-        """Find them among the names of a table."""
+        """Find the columns among the names of a table."""
         roles = roles.among(names)
         truth = roles.found_label(names, "column", names)
         apart = (truth, roles.weights, *roles.groups, *roles.features)
@@ -447,18 +447,18 @@ class Columns:
 
     @property
     def numeric(self) -> list[str]:
-        """Names of those that hold numbers: predictions, and outcomes that are numbers."""
+        """Names of columns that hold numbers: predictions, and numeric outcomes."""
         outcomes = [] if self.roles.numbers is None or self.label is None else [self.label]
         return [*self.probs, *outcomes]
 
     def check_kinds(self, schema: Any, load: Callable[[str], Sequence[object]]) -> None:
-        """Raise if a column of Arrow's schema can be no class's probability.
+        """Raise if a column in Arrow's schema cannot hold probabilities.
 
         ``load`` returns the cells of a column, to say what is wrong with it.
         """
         import pyarrow as pa
 
-        # `empty_table` would import pandas, which takes long.
+        # `empty_table` would import pandas, which is slow.
         frame: Any = nw.from_native(pa.Table.from_batches([], schema), eager_only=True)
         given = self.roles.columns is not None
         advice = Phrase(f"name the probability columns, with {Argument('columns', ..., _OR_GROUP)}")
@@ -496,7 +496,7 @@ class Columns:
                 raise InputError(text, column=quoted(name), do=advice)
 
     def _as_numbers(self, table: Any) -> Any:
-        """Return a table with numbers for what is stated in percent, in words or of another scale."""
+        """Return a table with numbers in place of percentages, words, or values on another scale."""
         import pyarrow as pa
 
         of = self.roles.scale
@@ -504,15 +504,15 @@ class Columns:
         for name in (*self.probs, *outcomes) if self.roles.numbers is None else ():
             if pa.types.is_string(table.schema.field(name).type) or isinstance(of, float):
                 values = list(map(self.roles.stated, table.column(name).to_pylist()))
-                if not any(isinstance(each, str) for each in values):  # else labels are names
+                if not any(isinstance(each, str) for each in values):  # otherwise labels are names
                     own = pa.array(values, pa.float64(), from_pandas=True)
                     table = table.set_column(table.column_names.index(name), name, own)
         return table
 
     def _lacking(self, table: Any) -> tuple[Any, str]:
-        """Say which rows lack a prediction or an outcome, and how many lack which."""
+        """Return which rows lack a prediction or an outcome, and a note on how many."""
         skip, rows = self.roles.skip_missing, table.num_rows
-        of = self.roles.numbers  # others may lack some of their numbers
+        of = self.roles.numbers  # other distributions may lack some of their numbers
         needed = (*(self.probs if of is None or "point" in of.of else ()), self.label)
         columns = {name: table.column(name) for name in needed if name is not None}
         some = [name for name, each in columns.items() if skip or each.null_count]
@@ -558,7 +558,7 @@ class Columns:
         return Content(*own, lambda number: row(int(kept[number])), features, tuple(doubts))
 
     def _floats(self, table: Any) -> NamedArray | None:
-        """Read probabilities of the usual kind, which is quicker than to ask what kind they are."""
+        """Return probabilities of the usual types without narwhals, which is slower."""
         columns = [table.column(name) for name in self.probs]
         if any(str(each.type) not in ("float", "double") or each.null_count for each in columns):
             return None
@@ -568,22 +568,22 @@ class Columns:
 
 @dataclass(frozen=True, eq=False)
 class Content:
-    """What was read from a file, before it is checked."""
+    """The content of a file before it is checked."""
 
     roles: Roles
-    probs: Any  # by name, if columns state distributions of numbers
+    probs: Any  # by name, if columns describe distributions
     labels: Any  # None if there are none
     groups: dict[str, list[Any]]
     notes: tuple[str, ...] = ()
-    origin: str | None = None  # from where in the file, as a clause; None if there are no names
+    origin: str | None = None  # source within the file, as a clause; None without names
     weights: Any = None
-    place: Callable[[int], object] = Row  # what messages call a row
+    place: Callable[[int], object] = Row  # name of a row in messages
     features: Mapping[str, Any] | None = None
     doubts: tuple[Premise, ...] = ()
 
     @property
     def event(self) -> str | None:
-        """The name of the one column of probabilities, if it is one."""
+        """The name of the only column of probabilities, if there is one."""
         names: tuple[str, ...] = getattr(self.probs, "names", None) or ()
         return names[0] if len(names) == 1 else None
 
@@ -596,7 +596,7 @@ class Content:
             return replace(found, rows=self._noting(counted_as(rows, None, self._clusters)))
 
     def checked_part(self, weighing: Weighing | None, clustering: Clustering | None) -> Sample:
-        """Check those of some of the rows, as all of them weigh and are clustered."""
+        """Check some of the rows, with weights and clusters as in all rows."""
         own: dict[str, Any] = {}
         with self._explained():
             found = self._sample(part=True, block=True)
@@ -607,7 +607,7 @@ class Content:
         return Sample(replace(self._noting(found.rows), **own), found.labels)
 
     def checked_predictions(self, *, part: bool = False) -> Rows:
-        """Check predictions, weights and clusters alone."""
+        """Check predictions, weights and clusters only."""
         with placed(self.place):
             with self._explained():
                 if self.roles.numbers is not None:
@@ -622,7 +622,7 @@ class Content:
         return None if name is None else self.roles.clustered(self.groups[name])
 
     def _sample(self, *, block: bool = False, **how: Any) -> Sample:
-        """Check predictions and labels alone; ``block``: one of several of a stored table."""
+        """Check predictions and labels only; ``block``: one of several blocks of a stored table."""
         how["logits"] = self.roles.logits
         if self.roles.sets is not None:
             return Sample(Rows(self.probs), self.labels)
@@ -655,7 +655,7 @@ _FORECASTS = re.compile(r"(.*[^a-z])?(y?[ _-]?hat|y?[ _-]?pred(ict(ed|ions?))?|f
 
 
 def _as_points(names: Sequence[str], only: bool = False) -> Argument | None:
-    """Return how the column is given that is called as point forecasts are, or is the ``only`` one."""
+    """Return the option for a column named like a point forecast, or for the ``only`` column."""
     called = [name for name in names if only or _FORECASTS.fullmatch(name.lower())]
     own = f"columns={{'point': {called[0]!r}}}" if called else ""
     return Argument(own, shell=f"--point {shlex.quote(called[0])}") if called else None
@@ -666,7 +666,7 @@ _LARGE = "column {column} holds {found} in {row}, too large to have kept all dig
 
 
 def cells_in(column: Any, name: str) -> list[Any]:
-    """Return the cells of a column of groups or clusters; a blank one is missing, as an empty one."""
+    """Return the cells of a column of groups or clusters; blank and empty cells are missing."""
     cells = cells_of(column, name) or []
     for row, cell in enumerate(cells):
         if isinstance(cell, str) and not cell.strip():
@@ -677,7 +677,7 @@ def cells_in(column: Any, name: str) -> list[Any]:
 
 
 def _array(column: Any) -> Any:
-    """Return a column of Arrow's as an array; as narwhals does if it has gaps, or is no plain one.
+    """Return an Arrow column as an array; through narwhals if it has gaps or an unusual type.
 
     Arrow's own way imports pandas, which takes longer than an audit of few rows.
     """
@@ -693,12 +693,12 @@ def _array(column: Any) -> Any:
 
 
 def unread_note(kind: str, unread: Sequence[str]) -> tuple[str, ...]:
-    """Note what else is in the file."""
+    """Return a note on the rest of the file."""
     return (f"{kind.capitalize()} not read: {listed(unread)}.",) if unread else ()
 
 
 def check_held(rows: int, width: int) -> None:
-    """Raise if so many rows of so many numbers, read and checked, do not fit into memory."""
+    """Raise if a table of this size, read and checked, does not fit into memory."""
     scanned = Argument("a test by caltest.files.scan", shell="caltest test")
     one_pass = "a statistic that reads a file in one pass, such as 'omnibus', 'ecd' or 'brier'"
     do = f"take fewer rows or, for {scanned}, {one_pass}"
@@ -706,7 +706,7 @@ def check_held(rows: int, width: int) -> None:
 
 
 def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase) -> InputError:
-    """Say what keeps a column from being numbers, and what to do about it."""
+    """Return the error for a column that does not hold numbers, with advice."""
     if not (culprits := [(row, cell) for row, cell in enumerate(cells) if not _reads_as_number(cell)]):
         found = "numbers as text" if dtype == nw.String else f"entries of type {dtype}"
         return InputError(f"column {quoted(name)} holds {found}; save it as numbers.")
@@ -725,7 +725,7 @@ def _not_numbers(name: str, cells: Sequence[object], dtype: Any, advice: Phrase)
 
 
 def _reads_as_number(cell: object) -> bool:
-    """Say whether a reader takes a cell for a number, or for none; "nan" is text, not a missing one."""
+    """Return whether a cell reads as a number or as missing; "nan" is text, not a missing value."""
     if isinstance(cell, str):
         return is_number(cell)
     return cell is None or (isinstance(cell, Numeric) and not isinstance(cell, bool))

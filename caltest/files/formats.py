@@ -1,4 +1,4 @@
-"""Tables: Parquet, Arrow, CSV and JSON lines, read whole or a block of rows at a time.
+"""Tables: Parquet, Arrow, CSV and JSON lines, read whole or block by block.
 
 A format is two functions: one looks at a file once and says what it holds and in which parts; the other
 reads some of its columns from a part on, so that several processes may read one file. A new format is
@@ -42,53 +42,53 @@ from caltest.files.paths import Place
 from caltest.sampling import ROWS
 from caltest.spelling import is_number
 
-#: Which of a table's columns are read: in text, the types of others are not looked for.
+#: Columns of a table to read; for text, the types of other columns are not inferred.
 Wanted: TypeAlias = Callable[[Sequence[str]], Collection[str]]
 
 _ORDER = Argument("columns", ...)
-_COPIES_OF_TEXT = 4.0  # of a file's bytes that its table takes while it is read
-_COPIES = 2.0  # of the bytes of a table
-_BYTES_OF_A_CLUSTER = 250.0  # of its name, and its place among all
-_BUFFERS = 2**27  # bytes of all columns of Parquet that are read from another machine at once
+_COPIES_OF_TEXT = 4.0  # times the bytes of a file, while its table is read
+_COPIES = 2.0  # times the bytes of a table
+_BYTES_OF_A_CLUSTER = 250.0  # for its name and its index
+_BUFFERS = 2**27  # bytes buffered over all columns of a remote Parquet file
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What a file holds: a schema of Arrow, its parts, and what the format's reader wants to know."""
+    """A first look at a file: its Arrow schema, its parts, and details for the reader of its format."""
 
     schema: Any
     parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
-    nbytes: float = 0.0  # of its table, as far as it is known
-    starts: tuple[int, ...] = ()  # for text: the byte where each part begins
+    nbytes: float = 0.0  # of its table, if known
+    starts: tuple[int, ...] = ()  # for text: first byte of each part
     swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
     size: int = 0  # bytes of the file
 
     @property
     def rows(self) -> int:
-        """Rows of all parts."""
+        """Number of rows in all parts."""
         return sum(self.parts)
 
 
 @dataclass(frozen=True)
 class Format:
-    """How files of a kind are read."""
+    """A file format: how to survey and read its files."""
 
     kind: str
     suffixes: tuple[str, ...]
     look: Callable[[BufferedReader, Wanted], Survey]
-    batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on; of a schema
-    is_text: bool = False  # whether cells have no types, so that groups stay as they are written
+    batches: Callable[[BufferedReader, Survey, Any, int], Iterator[Any]]  # from a part on, by a schema
+    is_text: bool = False  # whether cells have no types; groups then stay as written
 
 
 def cast(batch: Any, schema: Any) -> Any:
-    """Return a batch with these columns, of these types; what does not fit them raises."""
+    """Return a batch with the columns and types of a schema; raise if they do not fit."""
     batch.validate(full=True)
     pairs = zip([batch.column(name) for name in schema.names], schema.types, strict=True)
     return pa.record_batch([c if c.type == kind else c.cast(kind) for c, kind in pairs], schema=schema)
 
 
 def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str) -> Any:
-    """Return the type of a column of several parts that holds what all of them hold.
+    """Return the common type for a column that has several parts.
 
     A "group" of several types is read as text, and so is a "number" that is not always one, so that the
     cell is found that is none.
@@ -131,7 +131,7 @@ def _look_at_parquet(file: BufferedReader, _: Wanted) -> Survey:
 def _read_parquet(file: BufferedReader, survey: Survey, schema: Any, part: int) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
-    # No bytes are read beforehand, as all of them would stay in memory; from afar many come at once.
+    # Buffer nothing ahead, since it would all stay in memory; but read large pieces from remote files.
     size = max(2**16, min(2**22, _BUFFERS // len(schema.names))) if paths.is_remote(file) else 2**16
     with pq.ParquetFile(file, pre_buffer=False, buffer_size=size) as parquet:
         groups = range(part, parquet.num_row_groups)
@@ -158,31 +158,31 @@ def _read_arrow(file: BufferedReader, survey: Survey, schema: Any, part: int) ->
 
 BLOCK = 2**20  # bytes that are parsed at once
 _LONGEST_ROW = 2**24  # bytes: names of a million classes
-_MARK = b"\xef\xbb\xbf"  # of UTF-8, as some programs write it
-_DEEPEST = 64  # brackets within brackets of a line of JSON: pyarrow crashes on thousands
+_MARK = b"\xef\xbb\xbf"  # UTF-8 byte order mark, as some programs write it
+_DEEPEST = 64  # nested brackets in a line of JSON: pyarrow crashes on thousands
 _JSON_TEXT = re.compile(rb'"(?:\\.|[^"\\])*"')
-#: A cell of CSV in quotes; if the quote is not closed, all that follows.
+#: A quoted cell of CSV; if the quote is never closed, the rest of the text.
 _QUOTED = re.compile(rb'(?:\A|(?<=[,\r\n]))"[^"]*(?:""[^"]*)*("|\Z)')
 _HEADER = re.compile(rb"(?:[ \t]*[\r\n])*([^\r\n]+(?:\r?\n|\r)?)")
 
 
 class _Lines(NamedTuple):
-    """Whole rows of a file, and the byte and the line where they begin."""
+    """Whole rows of a file, with the byte and line where they begin."""
 
     start: int
     line: int
     text: bytes
-    masked: bytes  # with cells in quotes overwritten, and null bytes where a quote is open
+    masked: bytes  # with quoted cells overwritten, and null bytes after an open quote
 
     def line_at(self, position: int) -> int:
-        """Return the number of the line in which a byte of the text is."""
+        """Return the number of the line that contains a byte of the text."""
         if b"\r" in self.text:
             return self.line + len((self.text[:position] + b".").splitlines()) - 1
         return self.line + self.text.count(b"\n", 0, position)
 
 
 def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
-    """Yield blocks of whole rows: a line break within quotes does not end a row of CSV."""
+    """Yield blocks of whole rows; a line break within quotes does not end a row of CSV."""
     start, line, held = len(_MARK) if paths.first_bytes(file).startswith(_MARK) else 0, 1, b""
     file.seek(start)
     while more := file.read(max(BLOCK, len(held))):
@@ -205,7 +205,7 @@ def _lines(file: BufferedReader, *, quotes: bool = False) -> Iterator[_Lines]:
 def _read_text(
     parse: Callable[..., Any], file: BufferedReader, survey: Survey, schema: Any, part: int
 ) -> Iterator[Any]:
-    """Read the blocks from one on."""
+    """Yield the rows from part ``part`` on."""
     for start, end in list(pairwise((*survey.starts, survey.size)))[part:]:
         file.seek(start)
         yield from parse(file.read(end - start), survey.schema.names, schema).to_batches()
@@ -215,7 +215,7 @@ def _read_text(
 
 
 def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
-    """Go through all rows, a block at a time: a type is that of a whole column."""
+    """Scan all rows block by block: the type of a column depends on all its cells."""
     names, kinds, swallowed = list[str](), dict[str, set[Any]](), dict[str, int]()
     parts, starts = list[int](), list[int]()
     for lines in _lines(file, quotes=True):
@@ -250,7 +250,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
         if several:
             for name, column in zip(names, found.columns, strict=True):
                 for row, cell in enumerate(map(str, column.to_pylist()), start=sum(parts)):
-                    # From a quote that is not closed to another one in the same column, rows later.
+                    # From an unclosed quote to another in the same column, rows later.
                     further = len(cell.splitlines()) - 1
                     if further > 0 and cell.count(",") >= further * (len(names) - 1):
                         swallowed.setdefault(name, row)
@@ -265,7 +265,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
 
 
 def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: Any = None) -> Any:
-    """Read some of the columns with the types that are known, or those of a schema.
+    """Parse some columns of CSV, with the known types or those of a schema.
 
     Only an empty cell is missing, as "NA" may be a class.
     """
@@ -278,7 +278,7 @@ def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lin
         return "error"
 
     parse = pc.ParseOptions(newlines_in_values=True, invalid_row_handler=handled)
-    parse.ignore_empty_lines = len(names) > 1  # of one column it is a row, but at the end
+    parse.ignore_empty_lines = len(names) > 1  # with one column it is a row, except at the end
     text = text if len(names) > 1 else text.rstrip(b"\r\n")
     words: Any = {"true_values": ["True", "TRUE", "true"], "false_values": ["False", "FALSE", "false"]}
     words |= {"null_values": [""], "strings_can_be_null": True, "quoted_strings_can_be_null": True}
@@ -301,7 +301,7 @@ def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lin
 
 
 def kind_of(seen: Iterable[Any]) -> Any:
-    """Return the type of a column from those of its blocks: text if no other holds all cells."""
+    """Return the type of a column from those of its blocks: text if nothing else holds all cells."""
     numbers, known = {pa.int64(), pa.float64()}, {*seen} - {pa.null()}
     if len(known) == 1 and known <= {*numbers, pa.bool_()}:
         return known.pop()
@@ -309,7 +309,7 @@ def kind_of(seen: Iterable[Any]) -> Any:
 
 
 def _check_header(header: list[str]) -> None:
-    """Raise if the names of a CSV file's columns look like something else."""
+    """Raise if the header of a CSV file does not look like column names."""
     if len(header) == 1 and (mark := next((c for c in ";\t|" if c in header[0]), None)):
         found = f"the header has no comma but {mark!r}, which seems to separate the columns"
         raise InputError(f"{found}; save the file with commas.")
@@ -323,14 +323,14 @@ def _check_header(header: list[str]) -> None:
 
 
 def _too_deep(text: bytes) -> Places:
-    """Return the places where more than 64 brackets, not those within text, are open."""
+    """Return positions where more than 64 brackets are open, ignoring those within text."""
     bare = np.frombuffer(_JSON_TEXT.sub(lambda cell: b" " * len(cell[0]), text), np.uint8)
     steps = np.isin(bare, list(b"[{")).astype(np.int64) - np.isin(bare, list(b"]}"))
     return np.flatnonzero(steps.cumsum() > _DEEPEST)
 
 
 def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
-    """Go through all objects: a type is that of a column in all of them, and dates stay text."""
+    """Scan all objects: the type of a column depends on all of them, and dates stay text."""
     known: Any = None
     parts, starts = list[int](), list[int]()
     for lines in _lines(file):
@@ -346,7 +346,7 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
         try:
             if schema != known:
                 known = pa.unify_schemas([known or schema, schema], promote_options="permissive")
-        except pa.ArrowException:  # parse it again by what is known, to say where it differs
+        except pa.ArrowException:  # parse again with the known schema to say where it differs
             kinds = [pa.float64() if pa.types.is_integer(kind) else kind for kind in known.types]
             known = pa.schema(list(zip(known.names, kinds, strict=True)))
             _objects(lines.text, schema=known, before=sum(parts))
@@ -359,7 +359,7 @@ def _look_at_json(file: BufferedReader, _: Wanted) -> Survey:
 
 
 def _objects(text: bytes, _: Any = None, schema: Any = None, before: int = 0) -> Any:
-    """Read an object per line: with a schema, only what it names, and as it says."""
+    """Parse an object per line; with a schema, only the fields it names, with its types."""
     known = None if schema is None else pj.ParseOptions(schema, unexpected_field_behavior="ignore")
     try:
         return pj.read_json(pa.BufferReader(text), pj.ReadOptions(False, len(text) + 1), known)
@@ -380,7 +380,7 @@ ARROW = Format("Arrow", (".arrow", ".feather", ".ipc"), _look_at_arrow, _read_ar
 CSV = Format("CSV", (".csv",), _look_at_csv, partial(_read_text, _parsed), is_text=True)
 JSON_LINES = Format("JSON lines", (".jsonl", ".ndjson"), _look_at_json, partial(_read_text, _objects))
 
-#: By suffix, how a file is read.
+#: Formats by suffix.
 FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix in each.suffixes}
 
 
@@ -389,13 +389,13 @@ FORMATS = {suffix: each for each in (PARQUET, ARROW, CSV, JSON_LINES) for suffix
 
 @dataclass(frozen=True, eq=False)
 class StoredTable(Stored):
-    """A table in one file, or in several of one kind: what the first look at each of them found."""
+    """A table in one file or in several of the same format, with the survey of each file."""
 
     files: tuple[Place, ...]
-    parts: tuple[str, ...]  # what messages call them; of one file nothing
+    parts: tuple[str, ...]  # their names in messages; empty for a single file
     format: Format
     surveys: tuple[Survey, ...]
-    schema: Any  # of the columns that are read, in Arrow
+    schema: Any  # of the columns to read, in Arrow
     columns: Columns
 
     @property
@@ -404,13 +404,13 @@ class StoredTable(Stored):
         return max(rows for survey in self.surveys for rows in survey.parts)
 
     def row(self, number: int) -> Row:
-        """Return what messages call a row of all: of several files, one of its own."""
+        """Return the row's name in messages: for several files, the row within its file."""
         starts = np.cumsum([0, *(survey.rows for survey in self.surveys)])
         part = int(np.searchsorted(starts[1:-1], number, "right"))
         return Row(number - int(starts[part]), self.parts[part])
 
     def batches(self, schema: Any, start: int = 0) -> Generator[Any]:
-        """Read some columns of the rows from ``start`` on, a few thousand at a time."""
+        """Yield some columns of the rows from ``start`` on, a few thousand rows at a time."""
         for path, name, survey in zip(self.files, self.parts, self.surveys, strict=True):
             if start >= survey.rows:
                 start -= survey.rows
@@ -428,7 +428,7 @@ class StoredTable(Stored):
                     start = max(0, start - batch.num_rows)
 
     def table(self, *names: str) -> Any:
-        """Read some columns of all rows, or all."""
+        """Read some columns of all rows, or all columns."""
         schema = _some(names or self.schema.names, self.schema)
         return pa.Table.from_batches(self.batches(schema), schema)
 
@@ -450,7 +450,7 @@ class StoredTable(Stored):
         return self.columns.content(block).checked_part(self.weighing, self.clustering)
 
     def counted(self) -> StoredTable:
-        """Read weights and clusters once, if rows have some."""
+        """Return a copy with weights and clusters read once, if there are any."""
         roles, rows = self.columns.roles, 0
         weighing = None if roles.weights is None else Weighing()
         clustering = None if roles.clusters is None else Clustering()
@@ -476,7 +476,7 @@ class StoredTable(Stored):
         return replace(self, weighing=weighing, clustering=clustering)
 
     def content(self) -> Content:
-        """Read all rows, as they are."""
+        """Read all rows, unchecked."""
         check_held(self.n_samples, len(self.schema.names))
         size = _COPIES * sum(survey.nbytes for survey in self.surveys)
         check_fits(size, f"a table of {size / _COPIES / 1e6:.0f} MB", "take fewer rows or columns")
@@ -491,12 +491,12 @@ def _some(names: Iterable[str], schema: Any) -> Any:
     return pa.schema([schema.field(name) for name in names])
 
 
-#: What a `StoredTable` says of its files.
+#: Arguments of a `StoredTable` that describe its files.
 Surveyed: TypeAlias = tuple[str, int, tuple[Place, ...], tuple[str, ...], Format, tuple[Survey, ...]]
 
 
 def _surveyed(path: Place, wanted: Wanted, *, whole: bool) -> Surveyed:
-    """Look at the files of a table."""
+    """Survey the files of a table."""
     files, kind = _files(path)
     parts = paths.called_apart(files) if len(files) > 1 else ("",)
     if whole and kind.is_text:
@@ -523,7 +523,7 @@ def _surveyed(path: Place, wanted: Wanted, *, whole: bool) -> Surveyed:
 
 
 def as_texts(path: Place) -> StoredTable:
-    """Open a table whose cells are all read as text; what is missing is null."""
+    """Open a table with all cells as text; missing ones are null."""
     found = _surveyed(path, lambda names: names[:1], whole=True)
     names = found[-1][0].schema.names
     check_held(found[1], len(names))
@@ -531,7 +531,7 @@ def as_texts(path: Place) -> StoredTable:
 
 
 def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
-    """Open the files of a table, which is to be read as a whole or a block at a time."""
+    """Open the files of a table, to be read whole or block by block."""
     found = _surveyed(path, lambda names: Columns.of(roles, names).read, whole=whole)
     *_, parts, kind, surveys = found
     columns = Columns.of(roles, surveys[0].schema.names)
@@ -567,13 +567,13 @@ def stored_table(path: Place, roles: Roles, *, whole: bool) -> StoredTable:
 
 @contextmanager
 def _opened(path: Place, kind: Format, name: str) -> Iterator[BufferedReader]:
-    """Open one of the files; of several, it is named."""
+    """Open one of the files; errors name it if there are several."""
     with paths.named(name) if name else nullcontext(), paths.opened(path, kind.kind) as file:
         yield file
 
 
 def _files(path: Place) -> tuple[list[Place], Format]:
-    """Return the files of a table in the order of their names, and their format."""
+    """Return the files of a table, sorted by name, and their format."""
     folder, several = paths.is_folder(path), paths.is_folder(path) or paths.is_pattern(path)
     if not (found := paths.entries(path) if several else [path]) and not folder:
         raise InputError("no file matches this pattern; check it.")

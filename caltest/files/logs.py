@@ -1,4 +1,4 @@
-"""Logs of language models, as lm-evaluation-harness and inspect write them.
+"""Logs of language models, written by lm-evaluation-harness or inspect.
 
 A log becomes a table that says itself what its columns are: a row for each answer, with probabilities,
 what was right, the question, the task and the subject. What a user names goes before.
@@ -42,7 +42,7 @@ _WRONG = {
 
 
 def log_files(path: Any, roles: Roles) -> list[Place]:
-    """Return the files of a log of one of these packages, known by a suffix or the first line.
+    """Return the files of a log by one of these packages, recognised by suffix or first line.
 
     A folder may hold one of each model; a line with the columns that are named is a table's.
     """
@@ -63,7 +63,7 @@ def log_files(path: Any, roles: Roles) -> list[Place]:
 
 
 def read_logs(files: Sequence[Place], roles: Roles) -> Content:
-    """Read the logs of one package as one table."""
+    """Read the logs of one package into one table."""
     answers, places = list[dict[Any, Any]](), list[Row]()
     parts = paths.called_apart(files) if len(files) > 1 else ("",)
     for path, part in zip(files, parts, strict=True):
@@ -95,7 +95,7 @@ def read_logs(files: Sequence[Place], roles: Roles) -> Content:
 
 
 def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[Any, Any]]:
-    """Read a task's samples of lm-evaluation-harness: log-likelihoods of a question's choices."""
+    """Read a task's samples of lm-evaluation-harness: log-likelihoods of each question's choices."""
     of = {"model": str(path).rpartition("/")[0], "task": _SAMPLES.sub("", path.name)}
     for row, each in enumerate(map(json.loads, filter(bytes.strip, file))):
         field = partial(_field, row=Row(row))
@@ -118,7 +118,7 @@ def _harness(file: IO[bytes], path: Place, _: Any) -> Iterator[dict[Any, Any]]:
 
 
 def _inspect(file: IO[bytes], path: Place, label: str | None) -> Iterator[dict[str, Any]]:
-    """Read a log of inspect: marks of answers, and what their metadata say."""
+    """Read a log of inspect: marks of the answers, and their metadata."""
     if path.suffix.lower() == ".eval":
         raise InputError(_WRONG["zip"])
     log = json.load(file)
@@ -139,7 +139,7 @@ def _inspect(file: IO[bytes], path: Place, label: str | None) -> Iterator[dict[s
 
 
 def _field(of: Any, name: str, kind: Any = object, row: Row | str = "this log") -> Any:
-    """Return a field of a row, or of a log, or raise."""
+    """Return a field of a row or log, or raise."""
     if (found := of.get(name) if isinstance(of, dict) else None) is None or not isinstance(found, kind):
         raise InputError(_WRONG["field"], where=row, name=quoted(name))
     return found

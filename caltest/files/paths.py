@@ -1,4 +1,4 @@
-"""Paths and URLs: which files are accepted, how they are opened, and one sentence for every failure.
+"""Paths and URLs: accepted files, how to open them, and a one-sentence message for every failure.
 
 A file is on this machine, or behind a URL of one of the file systems that pyarrow or fsspec know.
 Whatever a library raises while a file is read becomes an InputError of one sentence here.
@@ -23,9 +23,9 @@ from caltest._visible import reason
 from caltest.exceptions import InputError
 
 _LONGEST_NAME = 80  # characters of a file's name in a message
-_LONGEST_REASON = 200  # of what a library says
+_LONGEST_REASON = 200  # characters of a library's message
 _URL = re.compile(r"[A-Za-z][\w+.:-]*://")
-_OURS = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")  # pyarrow has them built in
+_OURS = ("s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")  # file systems built into pyarrow
 _UNREACHED = (
     "it cannot be reached",
     "check the address, the network, the credentials, and that fsspec and what it needs are installed",
@@ -34,7 +34,7 @@ _UNREACHED = (
 
 @dataclass(frozen=True)
 class Remote:
-    """A file or a directory of another file system: what another process needs to open it too.
+    """A file or directory in another file system, in a form that another process can open too.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Remote:
 
     @property
     def suffix(self) -> str:
-        """The ending of the name."""
+        """The suffix of the name."""
         return PurePosixPath(self.path).suffix
 
 
@@ -65,12 +65,12 @@ Place: TypeAlias = "Path | Remote"
 
 
 def is_url(path: str | Path) -> bool:
-    """Say whether text is a URL, and no path."""
+    """Return whether a text is a URL rather than a path."""
     return isinstance(path, str) and _URL.match(path) is not None
 
 
 def located(path: str | Path) -> Place:
-    """Return where a path or a URL leads; nothing need be there.
+    """Return the place that a path or URL refers to, whether or not it exists.
 
     >>> located("a/b.csv") == located("file:///a/b.csv").relative_to("/") == Path("a/b.csv")
     True
@@ -84,7 +84,7 @@ def located(path: str | Path) -> Place:
         from urllib.request import url2pathname  # slow to import
 
         return Path(url2pathname(urlsplit(url).path))
-    # A pattern is no part of a URL: where it begins, a path within the file system does.
+    # A pattern is not part of a URL: where it begins, the path within the file system begins.
     parts = url.split("/")
     count = next((k for k, part in enumerate(parts) if re.search(r"[*\[]", part)), len(parts))
     root = "/".join(parts[:count]) + (f"?{query}" if query else "")
@@ -93,7 +93,7 @@ def located(path: str | Path) -> Place:
 
 @cache
 def _file_system(url: str) -> tuple[Any, str]:
-    """Return a file system of pyarrow, and the path in it."""
+    """Return a pyarrow file system, and the path within it."""
     from pyarrow import ArrowNotImplementedError, fs
 
     with reading(*_UNREACHED):
@@ -108,20 +108,20 @@ def _file_system(url: str) -> tuple[Any, str]:
 
 
 def _info(place: Remote, wanted: Any = None) -> Any:
-    """Return what a file system knows of a path, or of what is ``wanted`` there."""
+    """Return the file system's information about a path, or about the ``wanted`` entries."""
     system, _ = _file_system(place.root)
     with reading(*_UNREACHED):
         return system.get_file_info(wanted or place.path)
 
 
 def is_pattern(place: Place) -> bool:
-    """Say whether a path has wildcards, and is not that of something by itself."""
+    """Return whether a path has wildcards and does not exist literally."""
     magic = r"[*?\[]" if isinstance(place, Path) else r"[*\[]"
     return re.search(magic, str(place)) is not None and not is_file(place) and not is_folder(place)
 
 
 def entries(place: Place) -> list[Place]:
-    """Return what a directory holds, or what a pattern matches, in the order of names.
+    """Return the entries of a directory, or the matches of a pattern, sorted by name.
 
     In a pattern * and ? are part of one name, [ab] is one letter. What systems keep beside data, names
     that begin with "." or "_", is left out.
@@ -134,7 +134,7 @@ def entries(place: Place) -> list[Place]:
     if isinstance(place, Path):
         with reading("the directory cannot be read"):
             base = Path(*parts[:count])
-            found = list(base.glob(pattern)) or list(base.iterdir())[:0]  # it says why there are none
+            found = list(base.glob(pattern)) or list(base.iterdir())[:0]  # raises if it cannot be read
     else:
         from pyarrow import fs
 
@@ -147,7 +147,7 @@ def entries(place: Place) -> list[Place]:
 
 
 def called(path: Any) -> str:
-    """Return what messages call a file: its name, the middle left out if it is long.
+    """Return a file's name for messages, shortened in the middle if it is long.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def called(path: Any) -> str:
 
 
 def called_apart(places: Sequence[Place]) -> tuple[str, ...]:
-    """Return what messages call several files: their names, and the folders in which they differ.
+    """Return names for several files in messages, with the folders in which they differ.
 
     >>> called_apart([Path("a/day=1/b.csv"), Path("a/day=2/b.csv")])
     ('day=1/b.csv', 'day=2/b.csv')
@@ -172,17 +172,17 @@ def called_apart(places: Sequence[Place]) -> tuple[str, ...]:
 
 
 def is_folder(path: str | Place) -> bool:
-    """Say whether there is a folder of that name; a path that cannot be looked up is none."""
+    """Return whether the path is an existing folder; False if it cannot be looked up."""
     return _info(path).type.name == "Directory" if isinstance(path, Remote) else os.path.isdir(path)  # noqa: PTH112
 
 
 def is_file(path: str | Place) -> bool:
-    """Say whether there is a plain file of that name."""
+    """Return whether the path is an existing plain file."""
     return bool(_info(path).is_file) if isinstance(path, Remote) else os.path.isfile(path)  # noqa: PTH113
 
 
 def check_file(path: Place) -> None:
-    """Raise unless the path leads to a plain file; nothing is opened, as that may start a device."""
+    """Raise unless the path is a plain file; nothing is opened, because that may start a device."""
     if isinstance(path, Remote):
         if (kind := _info(path).type.name) == "NotFound":
             raise InputError("there is no such file; check the path.")
@@ -193,13 +193,13 @@ def check_file(path: Place) -> None:
         kind = kinds.get(stat.S_IFMT(mode), "socket" if stat.S_ISSOCK(mode) else "device")
     if kind == "Directory":
         raise InputError("this is a directory; give one of the files in it.")
-    if kind != "File":  # the end, or the content, of others is not known
+    if kind != "File":  # others have no known size or content
         raise InputError(f"this is a {kind}, not a file; save the data in a file, and give that.")
 
 
 @contextmanager
 def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
-    """Open a plain file, once, and read it in the body.
+    """Open a plain file for the duration of the body.
 
     Parameters
     ----------
@@ -226,19 +226,19 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
 
 
 def size_of(file: BufferedReader) -> int:
-    """Return the bytes that an opened file has now."""
+    """Return the present size of an opened file in bytes."""
     raw: Any = file.raw
     return int(raw.size()) if is_remote(file) else os.fstat(file.fileno()).st_size
 
 
 def is_remote(file: BufferedReader) -> bool:
-    """Say whether an opened file is that of another file system, of which few reads are many bytes."""
+    """Return whether an opened file is remote, where few large reads are best."""
     return not isinstance(file.raw, io.FileIO)
 
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Begin what goes wrong in the body with the name of a file."""
+    """Prefix errors raised in the body with the name of a file."""
     try:
         yield
     except InputError as error:
@@ -249,7 +249,7 @@ def named(name: str) -> Iterator[None]:
 
 @contextmanager
 def placed(place: Callable[[int], object]) -> Iterator[None]:
-    """Call the rows of what goes wrong in the body as they are called where they stand."""
+    """Name the rows in errors raised in the body as ``place`` says."""
     try:
         yield
     except InputError as error:
@@ -258,7 +258,7 @@ def placed(place: Callable[[int], object]) -> Iterator[None]:
 
 @contextmanager
 def reading(failure: str, do: str = "") -> Iterator[None]:
-    """Turn whatever a library raises while it reads into an InputError of one sentence.
+    """Turn any exception of a library that reads into an InputError of one sentence.
 
     Parameters
     ----------
@@ -292,7 +292,7 @@ def _sentence(failure: str, error: Exception, do: str = "") -> str:
 
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd"}
 _WIDE = {b"\xff\xfe\0\0": 32, b"\0\0\xfe\xff": 32, b"\xff\xfe": 16, b"\xfe\xff": 16}
-#: First bytes of what has the suffix of another format, or of none that is read, and what to do.
+#: First bytes of files with a wrong suffix or an unreadable format, with advice.
 _OTHERS = {
     **{first: f"is compressed with {name}; unpack it first" for first, name in _COMPRESSED.items()},
     b"PK\x03\x04": "is a zip archive, Excel or NPZ; unpack it, or rename it to .npz if it is that",
@@ -307,7 +307,7 @@ _OTHERS = {
 
 
 def first_bytes(file: BufferedReader, own: bytes | None = None) -> bytes:
-    """Return those of a file, which is read from there; raise if another format begins like this."""
+    """Return the first bytes of a file and rewind; raise if another format begins so."""
     start = file.read(8)
     file.seek(0)
     for first, advice in _OTHERS.items():

@@ -1,4 +1,4 @@
-"""`read` and `scan`: files are read whole, or a block of rows at a time; tables of forecast hubs."""
+"""`read` and `scan`: files read whole or block by block; also tables of forecast hubs."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def read_with_groups(
 def read_grouped(
     path: Any, label: Any = None, groups: Any = (), part: bool = False, rounding: Any = None, **how: Any
 ) -> tuple[Sample | Rows, dict[str, Any], str | None]:
-    """Read as :func:`read_with_groups`: columns are lists, and the event's name comes last."""
+    """Read like :func:`read_with_groups`, but with columns as lists and the event's name at the end."""
     truth, where = how.pop("truth", None), how.pop("where", None)
     with paths.named(paths.called(path)):
         content = _content(path, Roles(label, groups=groups, **how), truth, where)
@@ -247,7 +247,7 @@ def read_grouped(
 def read_late(
     path: str | Path, label: str, ids: str, columns: Any, groups: Sequence[str], **how: Any
 ) -> tuple[Rows | None, list[str], list[Any], dict[str, list[Any]], str | None]:
-    """Read rows whose outcomes may be missing: predictions, names, outcomes, and columns of groups.
+    """Read rows whose outcomes may be missing: predictions, names, outcomes, and group columns.
 
     Last comes the name of the one column of predictions, if it is one. There are no predictions, None,
     where the file has none of their columns: outcomes alone.
@@ -267,12 +267,12 @@ def read_late(
 
 
 def _whole(cell: str | None) -> Any:
-    """Return a cell of labels: a whole number as such, None where it is empty."""
+    """Return a label cell: whole numbers as int, None for an empty cell."""
     return int(float(cell)) if cell and re.fullmatch(r"\d{1,9}(\.0*)?", cell) else cell or None
 
 
 def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> Content:
-    """Read all that is asked for, by the suffix of the file."""
+    """Read the content of a file or of several, by format."""
     if truth is not None:
         return _hub(path, truth, where or {}, roles)
     if where is not None:
@@ -294,12 +294,12 @@ def _content(path: Any, roles: Roles, truth: Any = None, where: Any = None) -> C
         return _ARRAYS[place.suffix.lower()](file, roles)
 
 
-#: What says whether a class is in a set.
+#: Cells that say whether a class is in a set.
 _BITS: Mapping[str | None, float] = {"1": 1.0, "true": 1.0, "0": 0.0, "false": 0.0}
 
 
 def _of_sets(table: Any, roles: Roles) -> Content:
-    """Read sets or intervals: columns of 1 and 0 called alike, one of lists, or those of ends."""
+    """Read sets or intervals: columns of 1 and 0 with a prefix, one of lists, or columns of ends."""
     names, of = list(table), dict(roles.sets)
     if roles.skip_missing or roles.scale or roles.logits:
         what = "a scale, logits and missing cells"
@@ -332,14 +332,14 @@ def _of_sets(table: Any, roles: Roles) -> Content:
 
 
 def _listed(cell: Any) -> Any:
-    """Return the classes of a set: "cat|dog", or a list as JSON has it; None where it is none."""
+    """Return the classes of a set, "cat|dog" or a JSON list; None if it is neither."""
     if (text := cell if isinstance(cell, str) else "").startswith("["):
         return attempt(lambda: json.loads(text))
     return [name for name in text.split("|") if name.strip()]
 
 
 def read_posterior(files: Sequence[Path], names: Sequence[str] | None) -> tuple[Any, Any]:
-    """Read parameters and their posterior draws: columns of a table by name, or arrays."""
+    """Read parameters and their posterior draws: from columns of a table by name, or from arrays."""
     if [path.suffix.lower() for path in files] in ([".npz"], [".npy", ".npy"]):
         arrays = list[Any]()
         for path in files:
@@ -426,7 +426,7 @@ def scan(path: str | Path, label: str | int | None = None, **options: Any) -> St
 
 
 def _is_table(place: Place) -> bool:
-    """Whether a path leads to a table, and to no array; raise if to no file that can be read."""
+    """Whether a path is a table and not an array; raise if it is no readable file."""
     if place.suffix.lower() in FORMATS or paths.is_folder(place) or paths.is_pattern(place):
         return True
     paths.check_file(place)
@@ -439,13 +439,13 @@ def _is_table(place: Place) -> bool:
 
 # ------------------------------------------------------------------ forecast hubs (hubverse)
 
-# A long table has a row for every quantile, draw, threshold or category. The columns that are not about
-# the output name a task. The rows of a task become one, and its outcome is looked up in another table,
-# by the columns that both have.
+# A long table has a row for every quantile, draw, threshold or category. Its columns that do not
+# describe the output name a task. The rows of a task are combined into one, and its outcome is looked
+# up in another table, by the columns that both have.
 
 _OUTPUT = ("output_type", "output_type_id", "value")
 _READ = {"quantile": "quantiles", "sample": "members", "cdf": "cdf", "pmf": ""}  # in NumberColumns
-_POINTS = ("mean", "median")  # state no distribution
+_POINTS = ("mean", "median")  # they give no distribution
 _OBSERVED = ("observation", "oracle_value", "target_value", "value")
 _WRONG = {
     "columns": "{truth} is for a hub's long table, which says itself what was predicted; leave "
@@ -470,7 +470,7 @@ _WRONG = {
 
 
 def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: Roles) -> Content:
-    """Read forecasts of one target and output type, and what was observed of their tasks."""
+    """Read forecasts of one target and output type, with the outcomes of their tasks."""
     if roles.columns is not None:
         given = Argument(next(iter(roles.numbers.of)) if roles.numbers else "columns")
         raise InputError(_WRONG["columns"], truth=Argument("truth"), columns=given)
@@ -529,7 +529,7 @@ def _hub(path: str | Path, truth: str | Path, where: Mapping[str, str], roles: R
 
 
 def _texts(path: str | Path) -> tuple[Any, Callable[[int], Row]]:
-    """Read a table as a frame of text, in which 1.0 is 1 and midnight is a date; and name its rows."""
+    """Read a table as text, with 1.0 as 1 and midnight as a date; also return the names of its rows."""
     with paths.named(paths.called(path)):
         place = paths.located(path)
         if not (paths.is_folder(place) or paths.is_pattern(place)):
@@ -542,7 +542,7 @@ def _texts(path: str | Path) -> tuple[Any, Callable[[int], Row]]:
 
 
 def _picked(frame: Any, name: str, value: str) -> Any:
-    """Return rows of one value, if there is such a column."""
+    """Return the rows with this value, if there is such a column."""
     chosen = frame[name] == spelled(value) if name in frame else np.ones(len(frame), np.bool_)
     if not chosen.any():
         known = listed(frame[name].unique())
@@ -560,7 +560,7 @@ def _numbers(column: Any) -> Any:
 
 
 def _wide(table: Any, tasks: list[str], kind: str) -> Any:
-    """Return a row for every task, and a column for every draw, level, threshold or category."""
+    """Return a row per task, with a column per draw, level, threshold or category."""
     own = table["output_type_id"]
     table = table.assign(value=_numbers(table["value"]))
     if kind in ("quantile", "cdf"):
@@ -578,7 +578,7 @@ def _wide(table: Any, tasks: list[str], kind: str) -> Any:
 
 
 def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[str, list[str], Any]:
-    """Return the column of what was observed, the keys, and this of every task, as text; "" if none."""
+    """Return the outcome column, the keys, and each task's outcome as text; "" if there is none."""
     names = list(observed.columns)
     if not (keys := [name for name in tasks if name in names]):
         raise InputError(_WRONG["no keys"], known=listed(names), found=listed(tasks))
@@ -587,9 +587,9 @@ def _outcomes(observed: Any, tasks: Any, kind: str, label: str | None) -> tuple[
     check_there(label, names, "column", " of the truth")
     check_distinct([*tasks, label], "columns, of tasks and of outcomes,")
     observed = observed[~observed[label].map(is_missing)]
-    if "output_type" in names:  # a hub's own table for scoring
+    if "output_type" in names:  # a hub's own scoring table
         observed = observed[observed["output_type"].isin((kind, ""))]
-    if "output_type_id" in names and kind in ("cdf", "pmf"):  # which has a 1 where it happened
+    if "output_type_id" in names and kind in ("cdf", "pmf"):  # such tables have a 1 where it happened
         happened, ids = _numbers(observed[label]) == 1.0, observed["output_type_id"]
         if kind == "pmf":
             observed = observed[happened].assign(**{label: ids[happened]})

@@ -1,4 +1,4 @@
-"""Files written whole or not at all: reports, data and pictures alike.
+"""Files written completely or not at all: reports, data and pictures.
 
 What is written goes to a file beside its place, and takes its place when all of it is on disk. An
 error, a full disk or Ctrl-C leave what was there.
@@ -22,34 +22,34 @@ _PRIVATE, _USUAL = 0o600, 0o666
 
 
 def resolved(path: Path) -> Path:
-    """Return where a path leads; an OSError if it is a link to itself, or no path at all."""
+    """Return the file that a path leads to; raise OSError for a loop of links or an invalid path."""
     try:
         found = path.resolve()
     except ValueError as error:
         raise OSError(errno.EINVAL, str(error)) from error
     except RuntimeError as error:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
-    if found.is_symlink():  # newer versions of Python let a loop pass
+    if found.is_symlink():  # newer versions of Python accept a loop
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
     return found
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file, by links of either kind."""
+    """Whether two paths lead to the same file, through links of either kind."""
     first, second = resolved(one), resolved(other)
     return first == second or (first.exists() and second.exists() and first.samefile(second))
 
 
 def is_special(path: Path) -> bool:
-    """Whether a path leads to what is there and no plain file, as /dev/null: nothing may replace it."""
+    """Whether a path is neither free nor a plain file, like /dev/null: it must not be replaced."""
     return path.exists() and not path.is_file()
 
 
 def check_file(path: Path) -> None:
-    """Raise an OSError with the reason if nothing could be written there; change nothing."""
+    """Raise an OSError with the reason if the file could not be written; change nothing."""
     target = resolved(path)
     if is_special(path):
-        _open_special(path)  # and never close: whoever reads a pipe would take that for the end
+        _open_special(path)  # and never close: the reader of a pipe would take that for the end
         return
     if target.exists():
         target.open("ab").close()
@@ -59,7 +59,7 @@ def check_file(path: Path) -> None:
 
 
 def write_whole(contents: Mapping[Path, str | bytes]) -> None:
-    """Write files, all of them whole, or none; text as UTF-8.
+    """Write several files completely, or none of them; text is written as UTF-8.
 
     While they are written they lie beside their places. A new file has the permissions that the folder
     and the user give to any, and one that replaces another has those of that one. What is not a regular
@@ -79,7 +79,7 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
                     continue
                 part, there = _part_of(target), target.exists()
                 with os.fdopen(os.open(part, _NEW, _PRIVATE if there else _USUAL), "wb") as file:
-                    parts[path] = target, part  # it is ours, to be taken away
+                    parts[path] = target, part  # it is ours, to be removed
                     if there and os.name != "nt":
                         with suppress(PermissionError):  # some shared folders have no permissions
                             os.fchmod(file.fileno(), stat.S_IMODE(target.stat().st_mode) & 0o777)
@@ -99,7 +99,7 @@ def write_whole(contents: Mapping[Path, str | bytes]) -> None:
 
 
 def _open_special(path: Path) -> int:
-    """Open a pipe or a device for writing, of which nothing is lost; a pipe must have a reader."""
+    """Open a pipe or device for writing without losing data; a pipe must have a reader."""
     mode = path.stat().st_mode
     if not (stat.S_ISCHR(mode) or stat.S_ISFIFO(mode)):
         what = "a socket" if stat.S_ISSOCK(mode) else "a disk" if stat.S_ISBLK(mode) else "no file"
@@ -118,7 +118,7 @@ def _open_special(path: Path) -> int:
 
 @contextmanager
 def _named(path: Path, done: list[str]) -> Iterator[None]:
-    """Name the file that cannot be written, and those that are written by then."""
+    """Name the file that cannot be written, and those already written."""
     try:
         yield
     except (OSError, ValueError) as error:

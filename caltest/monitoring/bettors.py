@@ -1,4 +1,4 @@
-"""Bettors: what each stakes on an outcome before it is seen, and what it learns afterwards.
+"""Bettors: their stakes on an outcome before it is seen, and what they learn afterwards.
 
 A bet is a ratio q(y)/g(y) of a rival to what was predicted. If outcomes are drawn from g it is 1 on
 average, whatever the rival, as long as this is chosen before; products over rows are e-processes, and
@@ -23,32 +23,32 @@ from caltest.laws import Classes, Point, Quantiles
 from caltest.laws.classes import Array
 
 Codes: TypeAlias = NDArray[np.int64]
-#: Arrays by name: what has become of the bets, of every process.
+#: Arrays by name: the records of all bets, for every process.
 Books: TypeAlias = dict[str, NDArray[Any]]
 
 _TEMPERATURES = np.exp(np.linspace(-0.7, 0.7, 15))
-_ODDS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0])  # shifts of two classes' log-odds
+_ODDS = np.array([-1.0, -0.5, -0.2, 0.0, 0.2, 0.5, 1.0])  # shifts of the log-odds for two classes
 _STEPS = (0.05, 0.2)  # of AdaGrad
-_START = 100.0  # of its sums of squares: the first steps are a tenth of these
-_WAVES, _WIDTHS = 32, (0.5, 0.15)  # random Fourier features, and their bandwidths
-_CELLS = 64  # in which the density of a rank is constant
+_START = 100.0  # initial sums of squares: first steps are a tenth of these
+_WAVES, _WIDTHS = 32, (0.5, 0.15)  # random Fourier features with their bandwidths
+_CELLS = 64  # on which the density of a rank is constant
 _DEGREES = 6  # of Legendre polynomials
-_MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # of the first two of these
-#: Statistics that add up a score of every row, of which the order of labels counts.
+_MOVES = (-0.4, -0.2, 0.0, 0.2, 0.4)  # coefficients of the first two of these
+#: Statistics that sum a score over rows, for which the order of labels matters.
 SCORED = ("brier", "log_score", "spiegelhalter", "ecd", "citl")
-_TIED = 9  # decimals of scores, relative to the largest of a row, that are told apart
-BINS, _ROWS_OF_A_BIN = 10, 20  # at most, and at least
-_PLACES = 64  # of probabilities, until they are put into bins: narrow where these are near 0 and 1
-LATEST = 500  # rows of a process that are its first, and of the blocks of its latest
+_TIED = 9  # decimals of scores, relative to the largest in a row, that are distinguished
+BINS, _ROWS_OF_A_BIN = 10, 20  # most bins, and fewest rows in a bin
+_PLACES = 64  # cells of probabilities before binning, narrower near 0 and 1
+LATEST = 500  # first rows of a process, and rows in each block of its latest
 
 
-#: What bets do not learn, as loops take it, steps last; and what each is about, as `Evidence` has it.
+#: Arrays of fixed bets for the loops, steps last; and the kind of each bet, as in `Evidence`.
 Spec: TypeAlias = tuple[tuple[Any, ...], list[str]]
 
 
 @cache
 def _of_classes(m: int) -> Spec:
-    """Return features, exponents and the features of tilts, of bets on m classes."""
+    """Return features, exponents and tilt features for bets on m classes."""
     rng = np.random.Generator(np.random.PCG64(20_261_124))
     waves = np.concatenate([ndtri(rng.random((_WAVES, m))) / width for width in _WIDTHS])
     shifts = 2.0 * np.pi * rng.random(len(waves))
@@ -68,7 +68,7 @@ def _of_classes(m: int) -> Spec:
 
 @cache
 def _of_numbers(times: bool) -> Spec:
-    """Return Legendre polynomials in cells of (0, 1), and densities: of times, multiples of the hazard.
+    """Return Legendre polynomials in cells of (0, 1), and densities; for times, hazard multiples.
 
     Else they are tilted by the first two polynomials. If the hazard is r times what was predicted, the
     rank of a time has the survival function (1 − u)^r.
@@ -117,19 +117,19 @@ class Bettors:
 
     @property
     def allowed(self) -> dict[int, float]:
-        """By how much it may be too high (−1) and too low (1); a side that does not matter has none."""
+        """Allowed error when too high (−1) and too low (1); sides that do not matter are missing."""
         of: Any = self.tolerance
         ends = [of.get("too_high"), of.get("too_low")] if isinstance(of, Mapping) else [of or None] * 2
         return {side: end for side, end in zip((-1, 1), ends, strict=True) if end is not None}
 
     @property
     def sides(self) -> Codes:
-        """Where the one probability may be at most, with a tolerance: below and above."""
+        """Sides on which the one probability is tested, with a tolerance: below and above."""
         return np.array([*self.allowed] or [0], np.int64)
 
     @cached_property
     def weights(self) -> Array:
-        """Logarithms of the weights of bets: all bettors alike, each over its own bets."""
+        """Log-weights of the bets: equal for all bettors, and for the bets of each."""
         (*_, steps), kinds = self._spec
         sides, bets = len(self.sides), np.array([len(kinds) - len(steps), *[1] * len(steps)])
         return np.tile(np.repeat(-np.log(bets), bets) - np.log(len(bets)) - np.log(sides), sides)
@@ -140,23 +140,23 @@ class Bettors:
 
     @property
     def channels(self) -> int:
-        """Of how many events predictions and observations are added up."""
+        """Number of events whose predictions and observations are summed."""
         if self.n_classes is None:
             return 1 if self.times else self.ways * (2 - (len(self.levels) == 1))
         return 1 if self.n_classes == 2 else self.n_classes + 1
 
     @property
     def ways(self) -> int:
-        """In how many ways each is added up: as few, and as many, as cells that are left open allow."""
+        """Number of sums for each event: a lowest and a highest if cells are left open."""
         return 2 if self.levels else 1
 
     @property
     def main(self) -> list[int]:
-        """Of which of these every batch is kept: of classes the last, that the top one is right."""
+        """Events recorded for every batch: for classes only the last, that the top class is right."""
         return list(range(self.channels)) if self.n_classes is None else [-1]
 
     def blank(self, processes: int, change: bool) -> Books:
-        """Return the books of processes in which nothing has been entered."""
+        """Return empty books for some processes."""
         k, d, m, (arrays, _) = len(self.weights), self.channels, self.n_classes, self._spec
         learned = (len(_STEPS), _DEGREES) if m is None else (len(self.sides), len(arrays[4]), m)
         return {
@@ -176,12 +176,12 @@ class Bettors:
         }
 
     def kind(self, bet: int) -> str:
-        """Return what a bet is about, as :class:`caltest.monitoring.Evidence` has it."""
+        """Return the kind of a bet, as in :class:`caltest.monitoring.Evidence`."""
         kinds = self._spec[1]
         return kinds[bet % len(kinds)]
 
     def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, Codes]:
-        """Return what the loops see of rows: probabilities (n, m) and labels; or ranks (n, 2).
+        """Return the rows in the form the loops need: probabilities (n, m) and labels; or ranks (n, 2).
 
         A rank is where the outcome lies in what was predicted, from F(y−) to F(y); with a statistic,
         where the score of the row lies among those of all labels. Of quantile forecasts the second is
@@ -198,7 +198,7 @@ class Bettors:
             codes = np.asarray(outcomes, np.int64)
             first, last = np.divmod(codes, len(law.levels) + 1)
             ranks = np.stack([self._edges[first], self._edges[last + 1]], axis=1)
-            ranks[law.impossible(codes)] = 1.0, 0.0  # no cell is open, where any bet wins without end
+            ranks[law.impossible(codes)] = 1.0, 0.0  # no cell is open, so any bet wins without bound
             return ranks, codes
         if self.times:
             low, high, came, expected = law.ranks(outcomes)
@@ -216,7 +216,7 @@ class Bettors:
         return np.array([0.0, *self.levels, 1.0]) if self.levels else np.empty(0)
 
     def compared(self, values: Array, labels: Codes) -> tuple[Array, Array]:
-        """Return what was stated and what was seen of every event, (n, D) each.
+        """Return the prediction and the observation for each event, (n, D) each.
 
         Of an outcome that leaves cells between quantiles open it is not known in which its rank lies:
         events are counted where they are fewest, and where they are most.
@@ -258,7 +258,7 @@ class Bettors:
         return np.stack([np.bincount(place, each, _PLACES) for each in (None, stated, seen)], axis=1)
 
     def in_bins(self, places: Array) -> Array:
-        """Return these places as at most ten bins of about equal counts; those of ranks are bins."""
+        """Return cells merged into at most ten bins of about equal counts; for ranks, unchanged."""
         if self.n_classes is None or not (ends := places[:, 0].cumsum())[-1]:
             return places
         count = max(1, min(BINS, int(ends[-1]) // _ROWS_OF_A_BIN))
@@ -268,7 +268,7 @@ class Bettors:
         return np.asarray(np.add.reduceat(places[used], starts))
 
     def remember(self, values: Array, labels: Codes, member: Codes, books: Books) -> None:
-        """Keep what the first rows of every process were like, and its latest, in blocks of rows."""
+        """Record the first and the latest rows of every process, in blocks of rows."""
         for column in member.T:
             order = np.argsort(column, kind="stable")
             found, starts = np.unique(column[order], return_index=True)
@@ -284,7 +284,7 @@ class Bettors:
     def bet(
         self, values: Array, labels: Codes, ends: Codes, member: Codes, shares: Array, books: Books
     ) -> None:
-        """Bet on rows unit by unit, learn, and enter what is won in the books.
+        """Bet on rows unit by unit, learn, and record the winnings in the books.
 
         ``ends`` (U,) are those of units; ``member`` (n, C) the processes of every row, −1 for none;
         ``shares`` (P,) logarithms of their weights.
@@ -317,25 +317,25 @@ class Bettors:
         bets.bet_on_classes(values, bases, labels, parts, self.sides, *more)
 
 
-#: Arrays of the books in the order in which the loops take them.
+#: Arrays of the books, in the order the loops expect.
 _KEPT = ("logs", "detect", "low", "since", "marks", "totals", "counts", "best", "peak", "whole")
 
 
 def _halves(low: Array, high: Array, middle: float = 0.5) -> Array:
-    """Return how far ranks from low to high lie above the middle, and outside the central half."""
+    """Return shares of ranks between low and high: above the middle, and outside the central half."""
     share = [share_below(t, low, high) for t in (0.25, middle, 0.75)]
     return np.column_stack([1.0 - share[1], 1.0 - share[2] + share[0]])
 
 
 def share_below(t: float, low: Array, high: Array) -> Array:
-    """Return P(rank ≤ t) of ranks that are uniform from low to high (Czado, Gneiting and Held 2009)."""
+    """Return P(rank ≤ t) for ranks uniform from low to high (Czado, Gneiting and Held 2009)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         share = np.clip((t - low) / (high - low), 0.0, 1.0)
     return np.where(high > low, share, high <= t)
 
 
 def _ranks(rows: Any, labels: Any, statistic: Any) -> tuple[Array, Array]:
-    """Return P(S < s) and P(S ≤ s) of the scores of rows, by which labels are put in an order."""
+    """Return P(S < s) and P(S ≤ s) for the scores of rows, which order their labels."""
     form = statistic.given(rows)
     assert isinstance(form, LinearSum)
     table = form.scores.finite
@@ -345,7 +345,7 @@ def _ranks(rows: Any, labels: Any, statistic: Any) -> tuple[Array, Array]:
     return low, np.minimum(low + np.where(table == own, probs, 0.0).sum(axis=1), 1.0)
 
 
-# ------------------------------------------------------------------ limits that hold at any time
+# ------------------------------------------------------------------ anytime-valid limits
 
 _LAMBDAS = np.geomspace(1e-3, 0.95, 30)
 _PENALTIES = -np.log1p(-_LAMBDAS) - _LAMBDAS
@@ -353,7 +353,7 @@ _THETAS = np.geomspace(1e-3, 3.0, 30)
 
 
 def radius(squares: Array, levels: Array) -> Array:
-    """Return how far sums of outcomes in [0, 1] may be from those of their means, at any time.
+    """Return a bound, valid at any time, for sums of outcomes in [0, 1] minus the sums of their means.
 
     With X̂ chosen before each X, exp(λ Σ(X − μ) − (−log(1 − λ) − λ) Σ(X − X̂)²) is a supermartingale
     whatever the means μ, which may change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is
@@ -366,7 +366,7 @@ def radius(squares: Array, levels: Array) -> Array:
 
 
 def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Array, Array]:
-    """Return the ends of the intervals in which a monotone question changes its answer."""
+    """Return intervals in which a monotone condition changes from true to false, by bisection."""
     for _ in range(60):
         middle = 0.5 * (low + high)
         below = is_low(middle[..., None])
@@ -375,7 +375,7 @@ def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Ar
 
 
 def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
-    """Return limits of what counts of events were expected to be, in truth, at any time.
+    """Return limits, valid at any time, for the true expectation of counts of events.
 
     With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
     supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
@@ -388,7 +388,7 @@ def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
     def refuted(thetas: Array, at: Any) -> NDArray[np.bool_]:
         return np.asarray(np.exp(np.minimum(gains(thetas, at), 700.0)).sum(axis=-1) >= 1.0)
 
-    # A small sum is refuted by many events, a large one by few; no single θ needs to go further.
+    # A small expectation is refuted by many events, a large one by few; no single θ must go further.
     least = np.maximum((gains(_THETAS, 0.0) / np.expm1(_THETAS)).max(axis=-1), 0.0)
     most = (gains(-_THETAS, 0.0) / np.expm1(-_THETAS)).min(axis=-1)
     low, _ = _halved(least, counts, lambda at: refuted(_THETAS, at))

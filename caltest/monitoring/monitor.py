@@ -1,4 +1,4 @@
-"""`Monitor`: batches go in, evidence comes out, and the state is kept in one file."""
+"""`Monitor`: takes batches, returns evidence, and keeps its state in one file."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from caltest.monitoring.bettors import SCORED, Books
 from caltest.monitoring.state import Mode, MonitorState, Waiting
 from caltest.statistics import find_statistic
 
-_BLOCK = 50_000  # rows, or more where a cluster is larger, that are entered at a time
+_BLOCK = 50_000  # rows entered at a time; more if a cluster is larger
 _MOST_GROUPS = 10_000
 _LEAST, _HUGE = 1e-300, 1e300
-#: What may not differ between batches, as messages say it.
+#: Properties that must not differ between batches, with their names in messages.
 _ALIKE = {
     "about": "predictions",
     "width": "the number of classes",
@@ -45,7 +45,7 @@ _ALIKE = {
 
 
 def _allowed(name: str, value: object) -> Any:
-    """Return what may be off: a number, or by side."""
+    """Return the tolerance: a number, or one by side."""
     return (limit if isinstance(value, Mapping) else difference)(name, value)
 
 
@@ -144,9 +144,9 @@ class Monitor:
         self.options: dict[str, Any] = {name: float(value) for name, value in numbers.items()}
         self.options["tolerance"] = tolerance
         self.options |= {"mode": mode, "lens": lens, "statistic": statistic, "model": model}
-        self._shape: dict[str, Any] = {}  # what the first batch was like
+        self._shape: dict[str, Any] = {}  # properties of the first batch
         self._books: Books = {}
-        self._processes: list[list[str]] = []  # column and value, of all but the first
+        self._processes: list[list[str]] = []  # column and value, for all but the first
         self._periods: list[dict[str, Any]] = []
         self._batches: list[str] = []
         self._clusters: list[str] = []
@@ -245,7 +245,7 @@ class Monitor:
     def _enter(
         self, given: state.Batch, batch: str | None, dates: list[str | None], *, counted: bool = False
     ) -> None:
-        """Bet on rows whose outcomes are known; all checks come first."""
+        """Bet on rows with known outcomes; all checks come first."""
         given, shape = self._checked(given)
         bettors, statistic = state.bettors_of(shape, self.options), self.options["statistic"]
         chosen = None if statistic is None else find_statistic(statistic)
@@ -295,7 +295,7 @@ class Monitor:
         self._clusters += fresh
 
     def _new_batch(self, batch: str | None, content: str) -> str:
-        """Return what a batch is known by; raise if it was seen before."""
+        """Return the key of a batch; raise if it was seen before."""
         if (key := state.brief(content if batch is None else f"name: {batch}")) in self._batches:
             known = "with this content" if batch is None else f"called {quoted(batch)}"
             do = "leave it out, or if its rows are new give it a name (batch) of its own"
@@ -303,7 +303,7 @@ class Monitor:
         return key
 
     def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, Any, list[str]]:
-        """Return which rows count, their order by cluster, its ends, and what clusters are known by.
+        """Return the rows to use, their order by cluster, the clusters' ends, and keys of new clusters.
 
         Rows of clusters that came before do not count: what they depend on has been counted.
         """
@@ -319,7 +319,7 @@ class Monitor:
         return kept, np.argsort(units, kind="stable"), np.cumsum(np.bincount(units)), fresh
 
     def _checked(self, given: state.Batch) -> tuple[state.Batch, dict[str, Any]]:
-        """Return the batch as the lens shows it, and what it is like.
+        """Return the batch as seen through the lens, and its properties.
 
         Raise if others were not before, or it cannot be monitored.
         """
@@ -361,7 +361,7 @@ class Monitor:
         shape = {
             "about": law.about,
             "width": full.n_classes,
-            "n_classes": 2 if points else None if scored else m,  # an event by a share
+            "n_classes": 2 if points else None if scored else m,  # an event with a share
             "columns": None if columns is None else list(columns),
             "names": None if names is None else list(names),
             "event": event(full.functional if points else lens, whole) if m == 2 or points else None,
@@ -417,12 +417,13 @@ class Monitor:
             if (rows := predictions(predicted, logits=logits, part=True)).n_samples != len(cells):
                 found = f"predicted has {rows.n_samples:,} rows and outcomes {len(cells):,}"
                 raise InputError(f"{found}; give one for every row, None where it is not known.")
-            # What could not be taken in later, as far as is known, is not let wait.
+            # Rows that could not be entered later, as far as is known, must not wait.
             new = state.batch_of(rows, labels, **beside)
             _, shape = self._checked(new)
             keys = [self._new_batch(batch, repr(names))]
             texts = [[new.texts[column][k] for column in shape["groups"]] for k in range(len(names))]
-            # What counts of a cluster is fixed when its first rows are predicted, before any outcome.
+            # Which rows of a cluster are used is fixed when its first rows are predicted, before any
+            # outcome.
             waiting = {each.unit for each in queue} if new.clusters else set[str]()
             aside = [unit in waiting for unit in new.clusters or names]
             each = names, rows.probs.tolist(), repeat(-1), texts, new.clusters or names, dates, aside
@@ -440,7 +441,7 @@ class Monitor:
         self._shape, self._queue, self._set_aside = shape, left, self._set_aside + repeated
         self._batches, self._ids = [*self._batches, *keys], [*self._ids, *fresh]
 
-    # -------------------------------------------------------------- what is known
+    # -------------------------------------------------------------- results
 
     @property
     def _is_change(self) -> bool:
@@ -448,13 +449,13 @@ class Monitor:
 
     @property
     def _nothing(self) -> list[float]:
-        """What the books have of all rows before the first."""
+        """The books' entries for all rows before the first row."""
         start = -math.inf if self._is_change else 0.0
         return [start, start, 0.0, 0.0, 0.0, -1.0]
 
     @property
     def state(self) -> MonitorState:
-        """What is known now."""
+        """The current state."""
         options = self.options
         nothing: dict[str, Any] = dict.fromkeys(("n_classes", "functional", "scale"))
         nothing |= {"clusters": "not given", "about": ""}
@@ -484,7 +485,7 @@ class Monitor:
 
     @property
     def columns(self) -> list[str] | None:
-        """The columns of the predictions so far, as far as they are known."""
+        """The column names of the predictions so far, if known."""
         return [self._column] if self._column else self._shape.get("columns")
 
     @arguments(name=OneOf("builtins:str", "give the name of a column"))

@@ -1,4 +1,4 @@
-"""The state of a monitor: what was found so far, rows that wait for outcomes, and its file."""
+"""The state of a monitor: results so far, rows that wait for outcomes, and its file."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Mode: TypeAlias = Literal["ever", "change"]
 Named: TypeAlias = Mapping[str, Any]
 
 _MOST = 1e300
-_LEVEL = 0.05  # of limits
+_LEVEL = 0.05  # error level of limits
 SPREAD = "the outcome is outside its predicted central half"
 
-# ------------------------------------------------------------------ what is reported
+# ------------------------------------------------------------------ results
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -121,13 +121,13 @@ class Evidence(Facts):
 
     @property
     def proved(self) -> float:
-        """How large the mean error over all rows is at least."""
+        """Proved size of the mean error over all rows."""
         return max(self.low, -self.high, 0.0) if self.side else 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Period(Facts):
-    """What a batch brought.
+    """One batch's contribution to the record.
 
     Attributes
     ----------
@@ -162,7 +162,7 @@ class Period(Facts):
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class MonitorState(Result):
-    """What :class:`caltest.Monitor` knows after a batch.
+    """The state of a :class:`caltest.Monitor` after a batch.
 
     Attributes
     ----------
@@ -281,7 +281,7 @@ class MonitorState(Result):
 
     @property
     def worst(self) -> Evidence:
-        """The evidence that counts most now: on all rows, or on a group."""
+        """The strongest evidence now: on all rows, or on a group."""
         return max(self.evidence, key=lambda each: each.adjusted)
 
     @arguments(row=Whole(0))
@@ -292,11 +292,11 @@ class MonitorState(Result):
 
 # ------------------------------------------------------------------ from the books
 #
-# ``shape`` is what batches are like, ``options`` those of the monitor.
+# ``shape`` holds the properties of batches, ``options`` those of the monitor.
 
 
 def bettors_of(shape: Named, options: Named) -> Bettors:
-    """Return those who bet on such batches."""
+    """Return the bettors for batches with these properties."""
     is_change, times = options["mode"] == "change", shape["about"] == Survival.about
     goal = math.log(options["mean_run_length"]) if is_change else -math.log(options["alpha"])
     own = shape["n_classes"], options["tolerance"], tuple(shape["levels"])
@@ -304,7 +304,7 @@ def bettors_of(shape: Named, options: Named) -> Bettors:
 
 
 def shares_of(shape: Named, count: int) -> Array:
-    """Return by what evidence of all rows and of groups is divided: k(k + 1); 1 without groups."""
+    """Return divisors k(k + 1) for the evidence of all rows and of groups; 1 without groups."""
     numbers = np.arange(1.0, count + 1)
     return numbers * (numbers + 1.0) if shape["groups"] else np.ones(count)
 
@@ -312,7 +312,7 @@ def shares_of(shape: Named, count: int) -> Array:
 def evidence_of(
     books: Books, shape: Named, options: Named, processes: Sequence[Sequence[str]]
 ) -> Iterator[Evidence]:
-    """Yield the evidence on all rows, and on every group: columns and values in ``processes``."""
+    """Yield the evidence on all rows and on each group; ``processes`` are columns and values."""
     bettors = bettors_of(shape, options)
     unit = bettors.scale or 1.0
     shares = shares_of(shape, len(books["logs"]))
@@ -322,7 +322,7 @@ def evidence_of(
     lows, highs = lows.reshape(parts)[:, -1], highs.reshape(parts)[:, 0]
     won = books["detect" if options["mode"] == "change" else "logs"]
     for p, (column, value) in enumerate([(None, None), *processes]):
-        lowest = np.maximum(books["low"][p], -_MOST)  # a bet may have lost all
+        lowest = np.maximum(books["low"][p], -_MOST)  # a bet may have lost everything
         begun = int((np.maximum(books["logs"][p], -_MOST) - lowest).argmax())
         units, best, share = int(books["counts"][p]), float(books["best"][p]), math.log(shares[p])
         totals = books["totals"][p].reshape(bettors.ways, -1, 3).mean(axis=0)
@@ -356,7 +356,7 @@ def evidence_of(
 
 
 def _kind(shape: Named, channel: int) -> str:
-    """Return of which kind an event is, as :class:`Evidence` has it."""
+    """Return the kind of an event, as in :class:`Evidence`."""
     if shape["about"] == Survival.about:
         return "count"
     if shape["scale"]:
@@ -365,7 +365,7 @@ def _kind(shape: Named, channel: int) -> str:
 
 
 def _event(shape: Named, channel: int, statistic: str | None) -> str:
-    """Return what an event is called, as a clause."""
+    """Return an event as a clause."""
     m, names = shape["n_classes"], shape["names"]
     if shape["about"] == Survival.about:
         return "the event comes"
@@ -383,7 +383,7 @@ def _event(shape: Named, channel: int, statistic: str | None) -> str:
 def periods_of(
     kept: Sequence[Named], shape: Named, options: Named, evidence: Sequence[Evidence]
 ) -> tuple[Period, ...]:
-    """Return what batches brought, of the event that counts most if it is kept: limits hold for all."""
+    """Return the record of batches for the strongest event, if kept; limits hold for all batches."""
     if not kept:
         return ()
     ways, table = bettors_of(shape, options).ways, np.array([each["sums"] for each in kept], float)
@@ -405,7 +405,7 @@ def periods_of(
     return tuple(found)
 
 
-# ------------------------------------------------------------------ batches, and rows that wait
+# ------------------------------------------------------------------ batches, and waiting rows
 
 
 class Batch(NamedTuple):
@@ -418,7 +418,7 @@ class Batch(NamedTuple):
 
 
 def batch_of(rows: Rows, labels: Any, *, groups: object, clusters: object) -> Batch:
-    """Put a batch together: what belongs to rows besides is read as text."""
+    """Return a batch, with groups and clusters read as text."""
     names = None if clusters is None else names_of(clusters, rows.n_samples, "clusters")
     return Batch(rows, labels, group_texts(groups, rows.n_samples), names)
 
@@ -433,7 +433,7 @@ def names_of(column: object, n: int, what: str) -> list[str]:
 
 
 def dates_of(date: object, n: int) -> list[str | None]:
-    """Return the date of every row, of a text for all or of a column; raise if they are in no order."""
+    """Return the date of each row, from one text or a column; raise if dates are out of order."""
     if date is None or isinstance(date, str):
         return [date] * n
     dates = names_of(date, n, "date")
@@ -445,7 +445,7 @@ def dates_of(date: object, n: int) -> list[str | None]:
 
 
 def check_ids(ids: object, *beside: object) -> None:
-    """Raise if the rows of other arguments have the same names as ids, in another order."""
+    """Raise if another argument has the same row names as ids in a different order."""
     names = [] if ids is None else [as_spelled(cell) for cell in cells_of(ids, "ids") or []]
     for own in (own for each in beside for own in row_names(each, "rows")) if names else ():
         known = [] if own.index is None else [as_spelled(name) for name in own.index.tolist()]
@@ -455,19 +455,19 @@ def check_ids(ids: object, *beside: object) -> None:
 
 
 class Waiting(NamedTuple):
-    """A row that waits, as the state keeps it."""
+    """A waiting row, as kept in the state."""
 
     name: str
     probs: list[float]
-    label: int  #: −1: not known.
+    label: int  #: −1 if not known.
     texts: Sequence[str]  #: The groups of the row, in the order of their columns.
     unit: str  #: The cluster; without clusters, the name.
     date: str | None  #: When it was predicted.
-    aside: bool = False  #: Of a cluster that waited already: it does not count.
+    aside: bool = False  #: Whether its cluster was waiting already: then the row is not used.
 
 
 def informed(queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], columns: Any) -> None:
-    """Write outcomes that are known now into the queue; ``columns`` are the names of the classes."""
+    """Enter outcomes that are now known into the queue; ``columns`` are the names of the classes."""
     places = {each.name: k for k, each in enumerate(queue)}
     if unknown := [name for name in names if name not in places]:
         raise InputError(f"no row waits that is called {quoted(unknown[0])}; give ids of rows that do.")
@@ -482,7 +482,7 @@ def informed(queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], c
 
 
 def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
-    """Return rows whose turn it is, and those that wait on; no cluster is parted.
+    """Return rows that are ready, and rows that still wait; clusters are not split.
 
     Nobody enters before those who were predicted earlier, and no row that is set aside.
     """
@@ -495,21 +495,21 @@ def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
     return ready, [*(each for each in queue if each.unit in late), *aside]
 
 
-# ------------------------------------------------------------------ in one JSON file
+# ------------------------------------------------------------------ the JSON file
 #
-# Whole or not at all.
+# Written completely or not at all.
 
 _SCHEMA = 8
 _PARTS = ("schema", "options", "state")
 
 
 def brief(text: str) -> str:
-    """Return what a batch or a cluster is known by: 64 bits."""
+    """Return a 64-bit key for a batch or cluster."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def save(path: Path, options: Named, state: Named, known: str | None) -> str:
-    """Write a state, and return its fingerprint; raise unless the file is still the one that is known.
+    """Write a state and return its fingerprint; raise if the file is not the one that is ``known``.
 
     ``known`` is the fingerprint of what was loaded or saved before; None of a new state.
     """
@@ -528,7 +528,7 @@ def _fingerprint(body: Named) -> str:
 
 
 def load(path: Path) -> Any:
-    """Read a file that `save` wrote, and check that nobody else changed it."""
+    """Read a file written by `save`, and check that it was not changed."""
     with named(str(path)), opened(path, "JSON") as file:
         content = file.read()
     found: Any = attempt(lambda: json.loads(content))

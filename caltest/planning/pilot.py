@@ -1,4 +1,4 @@
-"""Models to plan with: pilot sets, with what is assumed to be true of them, and functions that draw."""
+"""Models for planning: pilot sets with an assumed truth, and functions that draw data."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from caltest.laws.classes import LabelSampler
 from caltest.sampling import generator, seed_of
 from caltest.simulation import Simulated
 
-#: Takes a number of rows and ``rng``, a generator, and returns simulated data.
+#: A function of a number of rows and a generator ``rng`` that returns simulated data.
 Model: TypeAlias = "Callable[..., object]"
 Assumption: TypeAlias = "Callable[[Array], object] | Array"
 
@@ -63,10 +63,10 @@ class Pilot:
 
     @property
     def error(self) -> float:
-        """By how much it is assumed to be wrong: the mean total variation distance to the truth."""
+        """Assumed error: the mean total variation distance between predictions and truth."""
         distances = np.abs(self.predictions.probs - self.truth).sum(axis=1)
         error = float(0.5 * np.average(distances, weights=self.predictions.weights))
-        return error if error > 1e-12 else 0.0  # no more than rounding
+        return error if error > 1e-12 else 0.0  # smaller values are rounding
 
     def __call__(self, n_samples: int, *, rng: np.random.Generator) -> Sample:
         """Draw a data set of ``n_samples`` rows."""
@@ -174,8 +174,8 @@ def pilot(
 
 # ------------------------------------------------------------------ stated errors
 #
-# All functions return probabilities of the shape of those stated, and the assumption as a clause. A
-# probability of 0 stays 0 under a temperature and a bias.
+# All functions return the true probabilities, in the shape of the stated ones, and the assumption as a
+# clause. A probability of 0 stays 0 under a temperature or a bias.
 
 
 def _of_temperature(predictions: Rows, temperature: float) -> tuple[Array, str]:
@@ -188,7 +188,7 @@ def _of_temperature(predictions: Rows, temperature: float) -> tuple[Array, str]:
 
 
 def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[Array, str]:
-    """Lower the log-odds of one class; the others share what is left in proportion, as stated."""
+    """Lower the log-odds of one class; the others share the rest in proportion to their predictions."""
     m, names = predictions.n_classes, predictions.classes or ()
     column = whole_number(target)
     if target is None and m == 2:
@@ -210,7 +210,7 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[
 
 
 def _of_overconfidence(predictions: Rows, excess: float) -> tuple[Array, str]:
-    """Return the truth if the confidence in the top class is too high by ``excess``; below 0, too low.
+    """Return the truth if confidence in the top class is too high by ``excess``; if negative, too low.
 
     No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
     """
@@ -254,7 +254,7 @@ def _as_given(predictions: Rows, truth: Assumption) -> tuple[Array, str]:
 
 
 def find_model(model: object, n: int, seed: int) -> Model:
-    """Return a model of a function, a pilot or data that are one; ``n`` rows of it are looked at."""
+    """Return a model from a function, a pilot or simulated data, after a trial with ``n`` rows."""
     if isinstance(model, Simulated):
         return pilot(model)
     if not callable(model) or isinstance(model, type):
@@ -267,14 +267,14 @@ def find_model(model: object, n: int, seed: int) -> Model:
         needs = "a number of rows and a generator, rng"
         found = f"the model {described(model)} cannot be called with {needs} ({error})"
         raise InputError(f"{found}; write it as def model(n, rng).") from None
-    except ValueError:  # written in C: its arguments are not known
+    except ValueError:  # written in C, with unknown arguments
         pass
     _check_repeatable(model, n, seed)
     return model
 
 
 def described(model: Model) -> str:
-    """Return what a model assumes, as a clause."""
+    """Return a model's assumptions as a clause."""
     if isinstance(model, Pilot):
         pilots = model.predictions
         return f"{model.assumed}; {pilots.n_samples:,} predictions of {pilots.n_classes} classes"
@@ -285,7 +285,7 @@ def described(model: Model) -> str:
 
 
 def drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, float | None]:
-    """Return predictions, labels and the error, where the truth is known, of what a model draws."""
+    """Return predictions and labels drawn by a model, and its error if the truth is known."""
     drawn = model(n, rng=rng)
     if isinstance(drawn, Simulated):
         return drawn.probs, drawn.labels, drawn.ece
@@ -298,14 +298,14 @@ def drawn_by(model: Model, n: int, rng: np.random.Generator) -> tuple[Any, Any, 
 
 
 def check_rows_drawn(asked: int, drawn: int) -> None:
-    """Raise unless a model drew as many rows as it was asked for."""
+    """Raise unless a model drew as many rows as requested."""
     if drawn != asked:
         do = "draw as many as its first argument says"
         raise InputError(f"the model was asked for {asked} rows and drew {drawn}; {do}.")
 
 
 def _check_repeatable(model: Model, n: int, seed: int) -> None:
-    """Raise if a model draws from elsewhere than ``rng``, or draws nothing at all.
+    """Raise if a model draws from another source than ``rng``, or is not random at all.
 
     Data sets of one seed are equal, else results could not be repeated. A model that leaves the
     generator as it was, and draws the same with another, has one data set only. Pilots, and the models
@@ -316,7 +316,7 @@ def _check_repeatable(model: Model, n: int, seed: int) -> None:
         return
 
     def drawn(rng: np.random.Generator) -> list[Any]:
-        """Return arrays that can be compared; of predicted densities, the outcomes."""
+        """Return arrays for comparison; for predicted densities, only the outcomes."""
         found = whole_sample(*drawn_by(model, n, rng)[:2])
         check_rows_drawn(n, found.rows.n_samples)
         return [getattr(found.rows.law, "probs", 0), found.labels]

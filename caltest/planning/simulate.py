@@ -1,4 +1,4 @@
-"""`power` and `sample_size`: how often a test rejects a model that is wrong, and rows that it needs.
+"""`power` and `sample_size`: how often a test rejects a wrong model, and how many rows it needs.
 
 For a power the number of rows doubles until it is reached, and is then bisected. Far from the answer a
 few data sets decide whether the power is reached, and the others are not simulated.
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 Interval: TypeAlias = tuple[float, float]
 ModelLike: TypeAlias = "Model | Pilot | Simulated"
 
-_EXCEEDANCES = 10  # of the draws that a side may have: 199 draws for a level of 0.05
-_count = Whole(1, 10_000_000)  # of data sets
+_EXCEEDANCES = 10  # draws that may exceed on one side: 199 draws for a level of 0.05
+_count = Whole(1, 10_000_000)  # number of data sets
 check_rows = Whole(2, 10**8, "give a whole number of rows, at least 2", f"give at most {10**8:,} rows")
-_DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # streams of a data set
-#: Arguments of a test that is planned, and what its result says of it.
+_DATA, _TEST, _CALIBRATED_LABELS, _CALIBRATED_TEST = range(4)  # random streams of a data set
+#: Arguments of the planned test, and attributes of its result that are reported.
 _OF_TESTS = ("statistic", "null", "lens", "alternative", "tolerance")
 _OF_RESULTS = ("null", "guarantee", "alternative", "lens", "n_classes")
 _NO_OUTCOMES = (
     "{argument} draws outcomes from the predictions, and of these only their ranks can be drawn; leave "
     "it out: a test that is exact rejects at most alpha of calibrated models."
 )
-_MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on a note is due
+_MANY_TIMES = 10  # ratio of rows in a data set to those in the pilot from which on a note is due
 
 
 # ------------------------------------------------------------------ results
@@ -55,7 +55,7 @@ _MANY_TIMES = 10  # rows of a data set, times those of the pilot, from which on 
 
 @dataclass(frozen=True)
 class PowerPoint(Facts):
-    """How often the data sets of one size were rejected.
+    """Rejections among the data sets of one size.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class PowerPoint(Facts):
     derived: ClassVar[tuple[str, ...]] = ("power", "interval", "size", "size_interval")
 
     def __add__(self, other: PowerPoint) -> PowerPoint:
-        """Return the counts of both, of one size."""
+        """Add the counts of another point of the same size."""
         own, more = self.false_rejections, other.false_rejections
         falsely = None if own is None or more is None else own + more
         counts = self.n_datasets + other.n_datasets, self.rejections + other.rejections
@@ -86,22 +86,22 @@ class PowerPoint(Facts):
 
     @property
     def power(self) -> float:
-        """The share that was rejected."""
+        """The share of data sets rejected."""
         return self.rejections / self.n_datasets
 
     @property
     def interval(self) -> Interval:
-        """95% Clopper–Pearson interval of the power: exact, for data sets are independent."""
+        """95% Clopper–Pearson interval of the power: exact, because data sets are independent."""
         return pvalues.interval(self.rejections, self.n_datasets, "greater")
 
     @property
     def size(self) -> float | None:
-        """The share rejected of calibrated models (type I error); None if not asked."""
+        """The share of calibrated models rejected (type I error); None if not requested."""
         return None if self.false_rejections is None else self.false_rejections / self.n_datasets
 
     @property
     def size_interval(self) -> Interval | None:
-        """95% Clopper–Pearson interval of the type I error; None if not asked."""
+        """95% Clopper–Pearson interval of the type I error; None if not requested."""
         falsely = self.false_rejections
         return None if falsely is None else pvalues.interval(falsely, self.n_datasets, "greater")
 
@@ -154,7 +154,7 @@ class Simulation(Result):
 
     @property
     def story(self) -> Story:
-        """What it says: no verdict, but a number."""
+        """The story of a simulation: a number, without a verdict."""
         return Story(verdict="")
 
     @arguments()
@@ -198,7 +198,7 @@ class PowerResult(Simulation):
 
     @property
     def power(self) -> float:
-        """The power, of the only number of rows."""
+        """The power for the only number of rows."""
         return self._only().power
 
     @property
@@ -208,7 +208,7 @@ class PowerResult(Simulation):
 
     @property
     def size(self) -> float | None:
-        """The type I error, of the only number of rows; None if not asked."""
+        """The type I error for the only number of rows; None if not requested."""
         return self._only().size
 
     def _only(self) -> PowerPoint:
@@ -338,7 +338,7 @@ class Simulator:
         self.seed, self.workers = seed_of(given["rng"]), Workers(given["n_jobs"], given["progress"])
         self.model, self.alpha = find_model(given["model"], least, self.seed), float(given["alpha"])
         self.under_null, n_resamples = given.get("under_null", False), given["n_resamples"]
-        self.points, self.errors = dict[int, PowerPoint](), list[float]()  # errors that are known
+        self.points, self.errors = dict[int, PowerPoint](), list[float]()  # errors, where known
         self.classes, self.result = set[int](), None  # a result to quote from
         self.options: dict[str, Any] = {name: given[name] for name in _OF_TESTS}  # of `test`
         statistic, alternative = self.options["statistic"], self.options["alternative"]
@@ -346,13 +346,13 @@ class Simulator:
             own = "greater" if statistic is None else find_statistic(statistic).alternatives[0]
             alternative = own if self.options["tolerance"] is None else "two-sided"
         if n_resamples is None:
-            # α (B + 1) is whole, for levels as one writes them.
+            # α (B + 1) is a whole number for the usual levels.
             wanted = min(_sides(alternative) * _EXCEEDANCES / self.alpha, 2.0 * MOST_RESAMPLES)
             n_resamples = min(math.ceil(round(wanted, 9)) - 1, MOST_RESAMPLES)
         self.options |= {"n_resamples": int(n_resamples), "n_jobs": 1}
 
     def count(self, n: int, start: int, stop: int) -> PowerPoint:
-        """Draw and test the data sets ``start`` to ``stop`` of ``n`` rows."""
+        """Draw and test the data sets ``start`` to ``stop``, with ``n`` rows each."""
         tasks = [(n, number) for number in range(start, stop)]
         found = list(self.workers.map(self.outcome, tasks, f"{stop - start} data sets of {n:,} rows"))
         rejected, falsely, errors, results = zip(*found, strict=True)
@@ -367,13 +367,13 @@ class Simulator:
         return point
 
     def outcome(self, n: int, number: int) -> tuple[bool, bool, float | None, Any]:
-        """Return whether one is rejected, and with labels drawn; the error; the test's result."""
+        """Return the decisions for data and for calibrated labels, the error, and the test's result."""
         own = child_seed(self.seed, n, number)
         probs, labels, error = drawn_by(self.model, n, generator(own, _DATA))
         result = test(probs, labels, **self.options, rng=child_seed(own, _TEST))
-        counted = probs if isinstance(probs, Rows) else result  # a test counts no rows of weight 0
+        counted = probs if isinstance(probs, Rows) else result  # tests leave out rows of weight 0
         check_rows_drawn(n, counted.n_samples)
-        if result.n_resamples is not None:  # is there an outcome that could be rejected?
+        if result.n_resamples is not None:  # could any outcome be rejected?
             sides = _sides(result.alternative)
             check_draws("n_resamples", self.options["n_resamples"], self.alpha, sides)
         falsely = False
@@ -389,7 +389,7 @@ class Simulator:
         return result.rejects(self.alpha), falsely, error, result
 
     def facts(self) -> dict[str, Any]:
-        """Return what every result says: the counts of each size, the model and the test."""
+        """Return the facts in every result: counts by size, the model and the test."""
         last: Any = self.result
         error = float(np.mean(self.errors)) if self.errors else None
         notes: tuple[str, ...] = ()
@@ -414,9 +414,9 @@ def _sides(alternative: str) -> int:
 
 Reached: TypeAlias = Literal["yes", "at the smallest", "no"]
 
-_FEWEST = 24  # data sets of a number of rows
-_SHARES = (8, 4, 2, 1)  # of the data sets, one in so many at a time, until they decide
-_CLOSE = 0.05  # of a number of rows: no closer bounds are looked for
+_FEWEST = 24  # data sets per number of rows
+_SHARES = (8, 4, 2, 1)  # the data sets come in these fractions (1/8, 1/4, …) until they decide
+_CLOSE = 0.05  # relative distance of bounds at which the search stops
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -561,14 +561,14 @@ def sample_size(
 def search(
     count: Callable[[int, int, int], PowerPoint], wanted: float, least: int, most: int, n_datasets: int
 ) -> int | None:
-    """Return a number of rows whose power is at least the one wanted; None if ``most`` has less.
+    """Return a number of rows that reaches the wanted power; None if ``most`` is not enough.
 
     ``count`` tests the data sets of a number of rows, from one to another.
     """
     stops = sorted({min(n_datasets, max(_FEWEST, n_datasets // share)) for share in _SHARES})
 
     def simulated(n: int) -> PowerPoint:
-        """Simulate until the power wanted is outside the interval, or there are no more data sets."""
+        """Simulate until the interval excludes the wanted power, or data sets run out."""
         point = count(n, 0, stops[0])
         for start, stop in pairwise(stops):
             if not point.interval[0] <= wanted <= point.interval[1]:
@@ -576,7 +576,7 @@ def search(
             point += count(n, start, stop)
         return point
 
-    few, n = 0, least  # too few rows, and those that are simulated next
+    few, n = 0, least  # too few rows, and the next number to simulate
     while (point := simulated(n)).power < wanted:
         if n == most:
             return None
