@@ -198,7 +198,7 @@ class NumberColumns:
         return laws.Quantiles(at, table) if several == "quantiles" else stepwise(at, table)
 
     def sample(self, columns: Mapping[str, Any], outcomes: Any, weights: Any, *, part: bool) -> Sample:
-        """Return them with what was observed: of a part, as the law has it."""
+        """Return the distributions with their outcomes; for part of the rows, as the law has these."""
         law: Any = self.law(columns)
         whole = np.any(np.isnan(law.values)) if "quantiles" in self.of else "event" in self.of
         if part and whole:
@@ -252,7 +252,7 @@ COPIES = 4.0  # copies of float64 predictions made in reading, checking and samp
 
 @options(weights=name_or_place, clusters=name_or_place, needs_labels=flag, scale=scale)
 class Roles:
-    """Which columns are what, as the user says: None where they are to be found; one name is one."""
+    """Roles of columns as given by the user: None for those to be found; a single name is a list."""
 
     label: str | Any | None
     columns: Any = None  # names, or a mapping for distributions of numbers
@@ -522,7 +522,7 @@ class Columns:
         return lacks, whose and f"{lacks.sum():,} of {rows:,} rows have no {whose}"
 
     def content(self, table: Any, row: Callable[[int], object] = Row) -> Content:
-        """Return what is in a table of Arrow, or in a part of its rows, which are called ``row``."""
+        """Return the content of an Arrow table or of some rows; messages name rows by ``row``."""
         table = self._as_numbers(table)
         lacks, told = self._lacking(table)
         kept, doubts = np.arange(len(lacks)), list[Premise]()

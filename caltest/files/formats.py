@@ -60,7 +60,7 @@ class Survey:
     parts: tuple[int, ...]  # rows of each row group, record batch, or range of text
     nbytes: float = 0.0  # of its table, if known
     starts: tuple[int, ...] = ()  # for text: first byte of each part
-    swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, the first such row
+    swallowed: Mapping[str, int] = field(default_factory=dict)  # by column, first row that holds others
     size: int = 0  # bytes of the file
 
     @property

@@ -397,7 +397,7 @@ def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
 
 
 def limits(totals: Array, units: Array, levels: Array, times: bool) -> tuple[Array, Array]:
-    """Return limits of the mean of predicted less true, from sums: predicted, observed, squares."""
+    """Return limits for the mean of predicted minus true, from sums (predicted, observed, squares)."""
     stated, seen, squares = np.moveaxis(totals, -1, 0)
     levels = np.broadcast_to(levels, stated.shape)
     if times:

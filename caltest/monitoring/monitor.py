@@ -380,7 +380,7 @@ class Monitor:
         return given, shape
 
     def _members(self, texts: Mapping[str, Sequence[str]], kept: Any) -> tuple[Any, list[list[str]]]:
-        """Return the processes of rows that count, (n, 1 + columns), of which new ones are taken in."""
+        """Return the processes of the rows used, (n, 1 + columns), and all processes with new ones."""
         member, columns = np.zeros((len(kept), 1 + len(texts)), np.int64), sorted(texts)
         known = {tuple(each): k for k, each in enumerate(self._processes, 1)}
         for row, which in enumerate(kept.tolist() if columns else ()):
@@ -392,7 +392,7 @@ class Monitor:
         return member, [[*each] for each in known]
 
     def _late(self, predicted: object, outcomes: object, ids: object, beside: Any, *how: Any) -> None:
-        """Keep rows until those before them have outcomes, and take in those whose turn it is."""
+        """Queue rows until all rows up to them have outcomes; enter those that are ready."""
         batch, date, logits = how
         if ids is None:
             waits = f"{len(self._queue):,} rows wait for their outcomes, by the names of rows"

@@ -23,12 +23,12 @@ __all__ = ["AuditDisplay", "BoundsDisplay", "ComparisonDisplay", "Display", "Mon
 __all__ += ["NullDisplay", "PITDisplay", "PowerDisplay", "ReliabilityDisplay", "SurvivalDisplay"]
 
 _DISPLAYS = ResultDisplay.__subclasses__()
-#: By the name of a result's class: the display that shows it.
+#: Displays by the class name of the result they show.
 PICTURES = {name: each for each in _DISPLAYS for name in each.shows[0].partition(":")[2].split()}
 
 
 def drawn(result: object, ax: Any, options: dict[str, Any]) -> Display:
-    """Return the display of a result, drawn; one of a derived class is shown as its base is."""
+    """Return the display of a result, drawn; derived classes are drawn like their base."""
     for each in type(result).__mro__:
         if each.__name__ in PICTURES:
             return PICTURES[each.__name__].from_result(result, ax=ax, **options)

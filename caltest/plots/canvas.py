@@ -1,4 +1,4 @@
-"""What all pictures share: the base of displays, and how marks, axes and words look in matplotlib.
+"""The base of all displays, and the look of marks, axes and words in matplotlib.
 
 A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure
 is, and whose `_pictures` says which marks of its result lie on the axes.
@@ -31,19 +31,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart by lightness and shape too: in grey, and without colour vision. Okabe and Ito's palette.
+# Distinguishable by lightness and shape too: in grey and with colour blindness. Okabe–Ito palette.
 BLUE, VERMILION, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#AA4499", "#222222"
 WIDE_BAND, NARROW_BAND, PALE, FAINT = "#DADADA", "#A3A3A3", "#C4C4C4", "#777777"
 DASHED: dict[str, Any] = {"color": BLACK, "linewidth": 0.9, "linestyle": (0, (4, 3))}
-SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # a legend
+SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # for a legend
 
-NAME, CLAUSE = 28, 60  # characters: of a name by itself, of a clause with one in it
-_LETTER = 0.068  # inches: of a title
+NAME, CLAUSE = 28, 60  # characters of a name, and of a clause that contains one
+_LETTER = 0.068  # inches per letter of a title
 _WIDTHS = {"intervals": 2.0, "bars": 2.0, "own": 5.0, "joint": 1.2, "labels": 2.4}  # of lines
-_FOOT = 0.14  # of the height of axes: bars of rows in them
+_FOOT = 0.14  # share of the height of axes for bars of rows
 
-#: How marks of a class of style look. As in reports: a filled diamond is shown to be wrong, a hollow
-#: circle is not.
+#: The look of each style. As in reports, a filled diamond is proved wrong and a hollow circle is not.
 STYLES: dict[str, dict[str, Any]] = {
     OK: {"marker": "o", "color": "white", "markeredgecolor": BLUE, "markeredgewidth": 1.6},
     BAD: {"marker": "D", "color": VERMILION, "markeredgecolor": "white"},
@@ -89,7 +88,7 @@ STYLES: dict[str, dict[str, Any]] = {
         for style, width, alpha in (("half", 0.0, 0.15), ("halfmean", 1.2, 1.0))
     },
 }
-# Of models that share a diagram: colour, mark and line.
+# For models that share a diagram: colour, marker and line.
 _LINES: Any = "-", (0, (5, 1.5)), "-.", ":"
 for _k, (_colour, _marker, _dashes) in enumerate(
     zip((BLUE, VERMILION, GREEN, PURPLE), "os^D", _LINES, strict=True)
@@ -110,7 +109,7 @@ for _k, (_colour, _marker, _dashes) in enumerate(
 
 
 def _draw_mark(ax: Any, mark: Mark) -> None:
-    """Draw marks as their class of style looks."""
+    """Draw marks in the look of their style."""
     kind, style, x, y, end, label = mark
     own = STYLES.get(f"{kind} {style}") or STYLES.get(style, {})
     how = {**own, **({"label": label} if label else {})}
@@ -122,11 +121,11 @@ def _draw_mark(ax: Any, mark: Mark) -> None:
         ax.annotate(lettering(label), (x, y), xycoords="axes fraction", ha=side, size="small", **shift)
     elif kind == "line":
         ax.plot(x, y, **how)
-    elif kind == "points" and len(x):  # none, not clipped, would have room reserved in a corner
+    elif kind == "points" and len(x):  # empty unclipped marks would reserve room in a corner
         ax.plot(x, y, **{"linestyle": "none", "zorder": 5, "clip_on": False, **how})
     elif kind in ("intervals", "band"):
         ax.vlines(x, y, end, **how)
-        for ends in (y, end) if kind == "band" else ():  # a band of no height is seen by its ends
+        for ends in (y, end) if kind == "band" else ():  # a band of no height is shown by its ends
             looks = {"color": how["color"], "zorder": how["zorder"], "markersize": how["linewidth"]}
             ax.plot(x, ends, "_", **looks)
     elif kind == "bars":
@@ -142,7 +141,7 @@ def _draw_mark(ax: Any, mark: Mark) -> None:
 
 
 def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
-    """Draw a picture: its axes, what they are, and its marks, with lines of a title above.
+    """Draw a picture: its axes and their labels, its marks, and the lines of its title.
 
     Labels of marks are in a legend below, in so many columns.
     """
@@ -162,7 +161,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
             _draw_mark(ax, mark._replace(y=max(mark.y, 1.3 * foot)))
             continue
         ends = picture.x if mark.kind == "bars" else y
-        inside = {  # what lies beyond is at the end
+        inside = {  # values beyond are drawn at the end
             "x": np.clip(mark.x, picture.x.low, picture.x.high),
             "y": np.clip(mark.y, y.low, y.high),
             "end": np.clip(mark.end, ends.low, ends.high),
@@ -176,7 +175,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
     if columns and named:
         from matplotlib.transforms import ScaledTranslation
 
-        depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, of tick labels and the axis's own
+        depth = 0.47 + 0.19 * ax.get_xlabel().count("\n")  # inches, for tick labels and the axis label
         below = ax.transAxes + ScaledTranslation(0.0, -depth, ax.figure.dpi_scale_trans)
         place = {"loc": "upper left", "bbox_to_anchor": (-0.02, 0.0), "bbox_transform": below}
         look = {"ncols": columns, "columnspacing": 1.2, "borderaxespad": 0.0, **SMALL}
@@ -187,21 +186,21 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
 
 
 def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str, str, str]:
-    """Return which probability a lens shows: a title, and what is predicted and observed of it.
+    """Return the texts for a probability seen through a lens: title, predicted label, observed label.
 
     ``kept`` says that rows were sampled by their label, and all is among those that were kept.
     """
     label, among = lens.label if lens else "canonical", " among the rows kept" if kept else ""
     event = event_of(label, rows)
     name = lens_name(View(label, event, None, rows.n_samples)).removeprefix("the ")
-    name = name.removeprefix("probability that the label is ")  # among the top 5
+    name = name.removeprefix("probability that the label is ")  # as for the top 5
     title = capital(event if lens is not None and lens.of_numbers else name)
     of = f"predicted probability that {event}{among}", f"share in which {event}{among}"
     return f"{title}{', rows kept' if kept else ''}", *of
 
 
 def lettering(text: str, most: int = NAME) -> str:
-    r"""Return a text that comes with the data as matplotlib is to draw it: visible, and not long.
+    r"""Return a text from the data as matplotlib should draw it: visible and short.
 
     matplotlib takes what stands between two dollar signs for a formula, and fails where it is none.
 
@@ -218,7 +217,7 @@ def lettering(text: str, most: int = NAME) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Display(ABC):
-    """Base class of plots: what is shown and, once drawn, the figure and its axes.
+    """Base class of plots: the data shown and, once drawn, the figure and its axes.
 
     Attributes
     ----------
@@ -239,14 +238,14 @@ class Display(ABC):
 
     @property
     def figure_(self) -> Figure:
-        """The figure; there is none, which raises InputError, before :meth:`plot`."""
+        """The figure; raises InputError before :meth:`plot`."""
         if self._figure is None:
             raise InputError("nothing is drawn yet; call .plot() first.")
         return self._figure
 
     @property
     def ax_(self) -> Axes:
-        """The first of the axes; as the figure, there is none before :meth:`plot`."""
+        """The first of the axes; raises InputError before :meth:`plot`."""
         return self.axes_[0] if self.axes_ else self.figure_.axes[0]
 
     @arguments()
@@ -307,24 +306,24 @@ class Display(ABC):
         figure: Any = self._figure or self.plot().figure_
         try:
             figure.savefig(picture, format=target.suffix[1:].lower(), dpi=150)
-        except OSError as error:  # of a font's file, for instance
+        except OSError as error:  # for instance of a font file
             raise InputError(f"the picture {target} cannot be written: {error.strerror}.") from error
         write_whole({target: picture.getvalue()})
 
-    _parts: ClassVar[str] = ""  # what axes are needed for, after their number
-    _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, of a figure with one of them
+    _parts: ClassVar[str] = ""  # purpose of the axes, after their number
+    _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, for a figure with a single plot
     _columns: ClassVar[int] = 1  # of legends
 
     def _grid(self) -> dict[str, Any]:
-        """Return the axes of a new figure, as `plt.subplot_mosaic` takes them, numbered from 0."""
+        """Return arguments of `plt.subplot_mosaic` for a new figure; axes are numbered from 0."""
         return {"figsize": self._size}
 
     @abstractmethod
     def _pictures(self) -> Sequence[tuple[Any, ...]]:
-        """Return what each of the axes shows: a picture, and the lines of its title."""
+        """Return the picture and the title lines for each of the axes."""
 
     def _draw(self, axes: list[Any], *, new: bool) -> None:
-        """Draw in these axes, of a new figure of one's own or not."""
+        """Draw in these axes; ``new``: in a figure of our own."""
         for ax, drawn in zip(axes, self._pictures(), strict=True):
             show(ax, *drawn, columns=self._columns)
 
@@ -334,7 +333,7 @@ class ResultDisplay(Display):
     """A picture of a result of this package."""
 
     result: Any
-    #: The kinds of results that it shows, as ``OneOf`` takes them, and what to do for others.
+    #: Classes of results that it shows, as for ``OneOf``, and advice for other objects.
     shows: ClassVar[tuple[str, str]]
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Pictures of predicted distributions: where numbers lie in them, and times until an event."""
+"""Pictures of predicted distributions: PIT, ranks and coverage; and times until an event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PITKind: TypeAlias = Literal["difference", "histogram", "coverage"]
 _COVERED = np.arange(2, 100, 2) / 100
 _LOWER = np.round(STEPS * (1.0 - _COVERED) / 2.0).astype(int) - 1
 
-#: By kind: what it is called, its axes, and what a path on one side of its line means.
+#: By kind: title, axis labels, and the meaning of a path on one side of its line.
 _WORDS: Mapping[str, tuple[str, str, str, str]] = {
     "difference": ("PIT difference", "level of the predicted quantile",
         "level − share of outcomes at or below it",
@@ -50,7 +50,7 @@ _RANKS = {"PIT difference": "ECDF difference of ranks", "PIT histogram": "Rank h
 
 @dataclass(frozen=True, eq=False)
 class _Path(Display):
-    """A path of values, and a band or limits of them."""
+    """A path of values with a band or limits."""
 
     kind: Any
     x: Array = field(repr=False)
@@ -228,7 +228,7 @@ class PITDisplay(_Path):
 
     @property
     def outside(self) -> Any:
-        """Which values lie outside the band, (K,)."""
+        """Whether each value lies outside the band, (K,)."""
         return (self.values < self.low) | (self.values > self.high)
 
     _size = 6.2, 4.6

@@ -1,4 +1,4 @@
-"""What results show: of audits, tests and monitors; errors with their intervals; and power."""
+"""Displays of results: audits, tests, monitors, bounds, comparisons and power."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from caltest.comparison import Comparison
     from caltest.monitoring import MonitorState
 
-#: By side: the sign of observed − predicted, what predictions are, and where the truth is on a diagram.
+#: By side: sign of observed − predicted, direction of the error, and where the truth lies.
 _SIDES = {"over": (-1.0, "too high", "below"), "under": (1.0, "too low", "above")}
 
 # ------------------------------------------------------------------ bounds
 
-_NAMED = 5  # places of a side
-_LEAST_WIDTH = 0.008  # of the axis: of a range, so that it can be seen
+_NAMED = 5  # places named per side
+_LEAST_WIDTH = 0.008  # smallest width of a range, as a share of the axis, so that it can be seen
 
 
 @arguments(view=Whole(0, advice="give the number of one, counted from 0"))
@@ -105,7 +105,7 @@ class BoundsDisplay(ResultDisplay):
 
 
 def _add_side(marks: pictures.Marks, axis: pictures.Axis, bound: SideBound) -> list[str]:
-    """Add the ranges in which predictions are wrong on one side; return what the title says."""
+    """Add the ranges in which predictions are wrong on one side; return lines for the title."""
     sign, too, beyond = _SIDES[bound.side]
     every, said = [place for place in bound.places if place.named], []
     if bound.found:
@@ -313,7 +313,7 @@ class AuditDisplay(ResultDisplay):
 
 # ------------------------------------------------------------------ the statistic
 
-_FAR = 3.0  # times as long as the draws: an axis that is broken
+_FAR = 3.0  # ranges of the draws; beyond, the axis is broken
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,7 +415,7 @@ class MonitorDisplay(ResultDisplay):
     _parts = ": one for the evidence, one for errors, and one for reliability"
 
     def _grid(self) -> dict[str, Any]:
-        if len(self.result.pictures) == 2:  # of means
+        if len(self.result.pictures) == 2:  # for means
             return {"mosaic": [[0], [1]], "figsize": (6.4, 5.2)}
         return {"mosaic": [[0, 2], [1, 2]], "figsize": (10.0, 5.2), "width_ratios": (1.6, 1.0)}
 

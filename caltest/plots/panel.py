@@ -1,4 +1,4 @@
-"""Panels of a reliability diagram: one curve each, with its exact bands and its test."""
+"""Panels of a reliability diagram: one curve each, with its exact bands and test."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from caltest.testing import test
 
 Indices: TypeAlias = NDArray[np.intp]
 Bands: TypeAlias = tuple[ConsistencyBand, ConsistencyBand]
-Draws: TypeAlias = tuple[int, int, Workers]  # their number, their seed, and who draws
+Draws: TypeAlias = tuple[int, int, Workers]  # number of draws, their seed, and the worker pool
 
 MOST_MODELS = 4  # in one diagram
 _STATISTICS = {"ece": "ECE", "mcb_brier": "Brier MCB"}
-_NOTHING = 1e-12  # a distance from the diagonal that is rounding
+_NOTHING = 1e-12  # distances from the diagonal below it are rounding
 _MOST_PANELS = 20
-_GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are taken
-_ROUNDING = 1e-9  # of levels such as 1 − 0.95, which are meant as 0.05
-_DECIMALS = 12  # of isotonic fits; equal fits may differ by rounding, and then count as equal
+_GRID = 128  # scores at even ranks, and as many at even distances, where bands of curves are computed
+_ROUNDING = 1e-9  # of levels such as 1 − 0.95, meant as 0.05
+_DECIMALS = 12  # decimals of isotonic fits, so that equal fits that differ by rounding are equal
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,24 +82,24 @@ class Panel:
 
     @property
     def in_points(self) -> bool:
-        """Whether its band is of single points: of bins, or of a curve with one score."""
+        """Whether the band consists of single points: for bins, or for a curve with one score."""
         return self.line is None or len(self.predicted) == 1
 
     @property
     def middle(self) -> Array:
-        """The predictions by which the axes are chosen: of the bins, or of nearly all rows."""
+        """The predictions that determine the axes: those of bins, or the range of nearly all rows."""
         if self.line is None:
             return self.predicted
         return np.asarray(np.quantile(self.scores, [0.01, 0.99], method="inverted_cdf"))
 
     @property
     def outside(self) -> NDArray[np.bool_]:
-        """Which points the simultaneous band leaves out, (K,)."""
+        """Which points lie outside the simultaneous band, (K,)."""
         return self.simultaneous.leaves_out(self.observed)
 
     @property
     def measured(self) -> tuple[str, str]:
-        """The distance from the diagonal, and its p-value, as they are written."""
+        """The distance from the diagonal and its p-value, as text."""
         value = f"{self.result.statistic:.2g}" if self.result.statistic > _NOTHING else "0"
         return f"{_STATISTICS[self.result.name]} {value}", f"p = {self.result.pvalue:.3g}"
 
@@ -107,7 +107,7 @@ class Panel:
 def views_of(
     probs: object, labels: object, lens: Any, classes: Any, counting: Mapping[str, Any]
 ) -> list[tuple[Sample, Lens | None]]:
-    """Return what is predicted in every panel, and the lens through which it is seen."""
+    """Return the predictions of each panel, and the lens through which they are seen."""
     classwise = isinstance(lens, str) and lens == "classwise"
     if isinstance(probs, Mapping):
         if classes is not None or classwise:
@@ -125,7 +125,7 @@ def views_of(
         if classes is not None:
             raise InputError("classes chooses the panels of lens='classwise'; give both, or neither.")
         return [(whole, lens_of(whole.rows, lens, "top_label"))]
-    # By name: columns "1", "2", … are not those of these numbers.
+    # By name, because columns called "1", "2", … need not be in these positions.
     chosen = (whole.rows.classes or range(whole.rows.n_classes)) if classes is None else classes
     if isinstance(chosen, str) or not isinstance(chosen, Sequence | np.ndarray):
         raise InputError(f"classes is {quoted(classes)}; give columns or names, as in [0, 1, 2].")
@@ -139,7 +139,7 @@ def views_of(
 def panel_of(
     whole: Sample, lens: Lens | None, bins: Binning | None, levels: Limits, draws: Draws, *, kept: bool
 ) -> Panel:
-    """Compute the panel of one view; of the isotonic curve without bins.
+    """Compute the panel of one view; without bins, its curve is isotonic.
 
     ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
     seed, and who draws; ``kept``: whether rows were sampled by their label.
@@ -154,7 +154,7 @@ def panel_of(
     last: dict[str, Any] = {"scores": np.sort(scores), "result": result}
 
     def drawn_bands(rates: Callable[[Any], Array], places: Indices) -> tuple[Array, Bands]:
-        """Return a curve, which is a function of labels, and the bands of it at some places."""
+        """Return a curve, computed from labels, and its bands at some places."""
         drawn = partial(_drawn, LabelSampler.of(view.rows.probs, seed), rates, places)
         tasks = [(part.start, part.stop) for part in blocks(n_resamples, DRAWS)]
         curves = np.concatenate(list(workers.map(drawn, tasks, "label draws")))
@@ -186,7 +186,7 @@ def panel_of(
 
 
 def _rates(cells: Indices, mass: Array, weights: Array, labels: NDArray[np.integer]) -> Array:
-    """Return the share of events in every bin."""
+    """Return the share of events in each bin."""
     return np.asarray(np.bincount(cells, weights * labels, len(mass)) / mass)
 
 
@@ -238,7 +238,7 @@ def curve_bands(observed: Array, draws: Array, alpha: float, joint: float) -> Ba
     below, above = (scipy.stats.rankdata(each, method="max", axis=0) for each in (curves, -curves))
     ranks = np.sort(np.minimum(below, above), axis=1)
     groups, sizes = np.unique(ranks, axis=0, return_inverse=True, return_counts=True)[1:]
-    shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # of curves that are as extreme, or more so
-    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # the least extreme ones always
+    shares = np.cumsum(sizes)[groups.reshape(-1)] / total  # share of curves at least as extreme
+    kept = curves[shares >= min(joint + _ROUNDING, shares.max())]  # always keeps the least extreme ones
     low, high = np.minimum(kept.min(axis=0), point.low), np.maximum(kept.max(axis=0), point.high)
     return point, ConsistencyBand(low, high)

@@ -1,4 +1,4 @@
-"""Reliability diagrams with exact consistency bands, of one model or several: how they are drawn."""
+"""Reliability diagrams with exact consistency bands, for one or several models."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 Curve: TypeAlias = Literal["binned", "corp"]
 
-_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, where the caller does not say
-_BINS_OF_MODELS = 10  # where several share a diagram
-_BARS, _BARS_OF_ROWS = 48, 4.0  # at most, and times the cubic root of the rows
-_TAIL = 0.005  # share of the predictions on either side that need not be on the axes
+_BINS, _ROWS_OF_A_BIN, _FEWEST_BINS = 15, 20, 5  # of equal counts, by default
+_BINS_OF_MODELS = 10  # if several models share a diagram
+_BARS, _BARS_OF_ROWS = 48, 4.0  # at most, and factor for the cube root of the rows
+_TAIL = 0.005  # share of predictions on either side that may fall outside the axes
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,7 +248,7 @@ class ReliabilityDisplay(Display):
         return cls.from_predictions(probs, labels, **options)
 
     def _grid(self) -> dict[str, Any]:
-        """Return one panel, or the three to five columns that leave fewest places empty."""
+        """Return a grid of one panel, or of three to five columns with fewest empty places."""
         if not (count := len(self.panels)):
             raise InputError("there are no panels; make the display with from_predictions.")
         if count == 1 or self.names:
@@ -281,7 +281,7 @@ class ReliabilityDisplay(Display):
         super()._draw(axes, new=new)
         for ax in axes:
             ax.tick_params(labelsize="small")
-        if new and len(axes) > 1:  # one legend, and one label of each axis, for all panels
+        if new and len(axes) > 1:  # one legend and one label per axis for all panels
             handles = [ax.get_legend_handles_labels() for ax in axes]
             named = {label: each for pair in handles for each, label in zip(*pair, strict=True)}
             for ax in axes:
@@ -294,7 +294,7 @@ class ReliabilityDisplay(Display):
             figure.supylabel(f"share in the class{words}", size="medium")
 
     def _picture(self, panels: Sequence[Panel], scale: Scale, most: int) -> Picture:
-        """Draw bands, curves and rows of one panel, or of several models, on the diagonal."""
+        """Draw bands, curves and rows of one panel, or of several models, with the diagonal."""
         scores = np.concatenate([panel.scores for panel in panels])
         tails = np.quantile(scores, [_TAIL, 1.0 - _TAIL], method="inverted_cdf")
         points = np.concatenate([*(panel.predicted for panel in panels), tails])
@@ -333,7 +333,7 @@ class ReliabilityDisplay(Display):
 
 
 def _rows(scores: Array, x: Axis, style: str) -> Mark:
-    """Return how many predictions there are, in bars that look equally wide."""
+    """Return the numbers of predictions in bars that look equally wide."""
     edges = x.scale.bars((x.low, x.high), int(min(_BARS, _BARS_OF_ROWS * len(scores) ** (1.0 / 3.0))))
     inside = scores[(edges[0] <= scores) & (scores <= edges[-1])]
     return Mark("rows", style, edges, np.bincount(intervals(inside, edges), minlength=len(edges) - 1))
@@ -343,13 +343,13 @@ def _band(panel: Panel, band: ConsistencyBand, style: str, label: str) -> Mark:
     if panel.in_points:
         kind: Any = "intervals" if style.startswith("model") else "band"
         return Mark(kind, style, panel.predicted, *band, label)
-    # Curve and band increase: between points, as far as from one to the next.
+    # Curve and band are increasing: between two points the band spans both.
     x, low, high = (np.repeat(each, 2) for each in (panel.predicted, band.low[:-1], band.high[1:]))
     return Mark("area", style, x[1:-1], low, high, label)
 
 
 def _spread(panel: Panel, x: Axis) -> Any:
-    """Return which points of a curve outside its band are marked: the first in each part of an axis."""
+    """Return which points outside the band are marked: the first in each part of the axis."""
     parts = np.floor(20.0 * np.array([x.at(each) for each in panel.predicted]))
     chosen = np.flatnonzero(panel.outside)
     return chosen[np.unique(parts[chosen], return_index=True)[1]]

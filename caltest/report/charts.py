@@ -1,4 +1,4 @@
-"""SVG of the report's pictures: plain numbers, which templates write."""
+"""The report's pictures as SVG: plain numbers, which templates write out."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from caltest.text.sizes import RARE
 
 
 class Size(NamedTuple):
-    """Of a picture: the whole, the plot in it, and the bars beneath the plot."""
+    """Sizes of a picture: the whole, the plot within it, and the bars below."""
 
     name: str
     width: int
@@ -24,31 +24,31 @@ class Size(NamedTuple):
     right: float
     top: float
     bottom: float
-    floor: float  # of the bars
+    floor: float  # baseline of the bars
 
     def x(self, place: float) -> float:
-        """Return where a place from 0 to 1 is."""
+        """Return the coordinate of a position from 0 to 1."""
         return round(self.left + (self.right - self.left) * place, 1)
 
     def y(self, place: float) -> float:
-        """Return how high a place from 0 to 1 is."""
+        """Return the height of a position from 0 to 1."""
         return round(self.bottom - (self.bottom - self.top) * place, 1)
 
 
-#: Of the first screen: where there is room, and on a phone or on paper.
+#: For the first screen: with room, and on a phone or on paper.
 FIRST = (Size("wide", 540, 332, 46, 520, 22, 244, 296), Size("narrow", 342, 306, 46, 322, 22, 218, 270))
 SMALL = Size("small", 342, 306, 50, 322, 22, 258, 264)
 
 CHANCE = Size("chance", 342, 220, 16, 326, 34, 180, 180)
 
-_BARS = 46.0  # height of the tallest
-_HALF_LETTER = 3.6  # of the width of a figure, in labels
+_BARS = 46.0  # height of the tallest bar
+_HALF_LETTER = 3.6  # half the width of a digit in labels
 _DIAMOND = "l5.4 5.4l-5.4 5.4l-5.4-5.4Z"
 
 
 @dataclass
 class Drawing:
-    """An SVG picture: what it is for who cannot see it, and its elements, the lowest first."""
+    """An SVG picture: a description for those who cannot see it, and its elements, lowest first."""
 
     size: Size
     label: str
@@ -68,7 +68,7 @@ class Drawing:
         self.marks.append(SimpleNamespace(tag="text", kind=kind, text=text, **where))
 
     def draw(self, picture: Picture) -> Drawing:
-        """Add the marks of a picture, on its axes, with room for their labels."""
+        """Add the marks of a picture with its axes, leaving room for their labels."""
         marks, x, y, of_x, of_y = picture
         if not any(mark.kind == "rows" for mark in marks):
             self.size = self.size._replace(bottom=self.size.floor)
@@ -84,7 +84,7 @@ class Drawing:
             elif mark.kind == "text":
                 across, up = mark.end
                 at, half = self.size.x(mark.x) + across, _HALF_LETTER * len(mark.label)
-                if not across:  # in the middle, and whole
+                if not across:  # centred, but not cut off
                     at = min(max(at, half), self.size.width - half)
                 anchor = "end" if across < 0 else "start" if across else "middle"
                 self.text(at, self.size.y(mark.y) + up, mark.label, anchor, mark.style)
@@ -120,7 +120,7 @@ class Drawing:
                     self.marks.append(SimpleNamespace(tag="circle", kind="dot ok", x=a, y=b))
 
     def _grid(self, x: Axis, y: Axis, of_x: str, of_y: str) -> None:
-        """Add the grid, its labels, and what the axes are."""
+        """Add the grid, its labels and the axis labels."""
         size = self.size
         for value, label in y.marks:
             at = size.y(y.at(value))
@@ -134,7 +134,7 @@ class Drawing:
         self.text((size.left + size.right) / 2, size.floor + 33, of_x, "middle", "lab")
 
     def _rows(self, x: Axis, mark: Mark) -> None:
-        """Add how many rows there are where, beneath the plot: areas are shares of the rows."""
+        """Add bars of rows beneath the plot; their areas are shares of the rows."""
         size = self.size
         ends = pairwise(size.x(x.at(edge)) for edge in mark.x)
         wide = [(a, b, count) for (a, b), count in zip(ends, mark.y, strict=True) if b > a]
@@ -150,12 +150,12 @@ class Drawing:
 
 
 def drawn(picture: Picture, label: str, sizes: Sequence[Size] = FIRST) -> tuple[Drawing, ...]:
-    """Draw a picture in every size."""
+    """Draw a picture in each size."""
     return tuple(Drawing(size, label).draw(picture) for size in sizes)
 
 
 def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """Return the finest parts of a view, and even halves."""
+    """Return the finest parts of a view, and its halves if they are even."""
     finest = max((part.of for part in view.parts), default=0)
     parts = tuple(part for part in view.parts if part.of == finest)
     halves = tuple(part for part in view.parts if part.of == 2)
@@ -164,7 +164,7 @@ def parts_of(view: View) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
 
 
 def is_rare(parts: Sequence[Part], view: View) -> bool:
-    """Whether a view is drawn on logarithmic axes, in events per 1,000, or of outcomes above 0."""
+    """Whether a view is drawn on logarithmic axes: for rare events, or for outcomes above 0."""
     below = any(end <= 0.0 for part in parts for end in (part.start, part.observed))
     if below if unit().of_outcomes else max(view.predicted or 0.0, view.observed or 0.0) >= RARE:
         return False

@@ -1,4 +1,4 @@
-"""The formats of a report, by the suffix of its file: HTML, Markdown, JSON and JUnit's XML."""
+"""Report formats, by file suffix: HTML, Markdown, JSON and JUnit XML."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from caltest.text import audit as words
 from caltest.text.captions import chance_note
 from caltest.text.vocabulary import lens_name, lenses_of, limit, unpromised
 
-#: The suffixes of every format, the usual one first.
+#: Suffixes of each format, the usual one first.
 SUFFIXES: Mapping[str, tuple[str, ...]] = {
     "html": (".html", ".htm"),
     "markdown": (".md", ".markdown"),
@@ -50,9 +50,9 @@ _MORE_FILTERS = unpromised, visible, visible_page
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~&$])")
 _LIST = re.compile(r"^(\s*\d*)([-+.)])")
-# What calls someone (@name), or is a link to whoever shows it: #1, !1, GH-1, www.name.org, https://…
+# Mentions and links on web sites: @name, #1, !1, GH-1, www.name.org, https://…
 _LINKED = re.compile(r"([@#!](?=\w)|(?<![^\W_])(?:GH-(?=\d)|www(?=\.))|:(?=//))", re.IGNORECASE)
-_WORD_JOINER = "\N{WORD JOINER}"  # invisible: what it breaks is text
+_WORD_JOINER = "\N{WORD JOINER}"  # invisible: a mention or link broken by it stays text
 
 
 _ANY = OneOf("caltest.results:Result", "give what caltest.audit, or another function, returns")
@@ -112,7 +112,7 @@ def to_html(
 
 
 def _drawn(result: Result) -> str | None:
-    """Return the picture of a result as SVG that depends on nothing else; None if it has none."""
+    """Return the picture of a result as self-contained SVG; None if it has none."""
     import matplotlib as mpl
 
     try:
@@ -240,7 +240,7 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
     times: Counter[tuple[str, str]] = Counter()
 
     def case(of: str, name: str, told: str | None = None, bad: bool = True, **more: Any) -> None:
-        """Add a case with its text; one whose name has been given is numbered."""
+        """Add a test case; a repeated name is numbered."""
         of, name = visible(f"caltest.{of}"), visible(name)
         times[of, name] += 1
         number = f" [{times[of, name]}]" if times[of, name] > 1 else ""
@@ -255,7 +255,7 @@ def to_junit(audit: Audit, *, fail_on: FailOn | None = None) -> str:
         asked = gates.get(gate_of(fail_on, True), "not shown to be beyond")
         name = f"average errors are {asked} {limit(audit)}"
         case("limit", name, f"{chip}: {why}", audit.verdict != "within")
-    if audit.impossible:  # without it, a rejection by such labels alone would pass
+    if audit.impossible:  # otherwise a rejection by such labels alone would pass
         why = f"{counted(audit.impossible, 'row')}: the observed label has predicted probability 0"
         case("labels", "no label has probability 0", why)
     for check in audit.checks:
@@ -360,7 +360,7 @@ def rendered(
     if kind in _TEMPLATES:
         report = summarise(audit, gate=gate, **told)
         template = _environment().get_template(_TEMPLATES[kind])
-        # The page allows this one script, by its hash, and no other.
+        # The page allows this script, by its hash, and no other.
         script = files("caltest.report").joinpath("templates", "tables.js").read_text(encoding="utf-8")
         digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
         return template.render(report=report, first=report.first, script=script, digest=digest)
@@ -374,7 +374,7 @@ def rendered(
 
 @cache
 def _environment() -> Environment:
-    """HTML is escaped by itself, whatever a template forgets; Markdown by its filters."""
+    """HTML is escaped automatically, whatever a template forgets; Markdown by its filters."""
     environment = Environment(
         loader=PackageLoader("caltest.report"),
         autoescape=lambda name: name is None or name.endswith(".html.j2"),
@@ -390,7 +390,7 @@ def _environment() -> Environment:
 
 
 def markdown(text: str) -> str:
-    r"""Return a text that Markdown shows as it is; no one is called, nothing is linked.
+    r"""Return a text that Markdown shows literally, without mentions or links.
 
     >>> print(markdown("a|b <c> *d*"))
     a\|b \<c\> \*d\*
@@ -400,7 +400,7 @@ def markdown(text: str) -> str:
 
 
 def _code(text: str) -> str:
-    """Return a text as a code span of Markdown, which fits into a table."""
+    """Return a text as a Markdown code span that fits into a table."""
     shown = line(text).replace("|", "\\|")
     fence = "`" * (1 + _longest_run(shown))
     space = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) or not shown else ""
@@ -408,7 +408,7 @@ def _code(text: str) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """Return a block of code of Markdown."""
+    """Return a Markdown code block."""
     fence = "`" * max(3, 1 + _longest_run(text))
     return f"{fence}{language}\n{text}\n{fence}"
 

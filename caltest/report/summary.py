@@ -1,4 +1,4 @@
-"""An audit as plain data, in the order of the report: templates lay out, and decide nothing."""
+"""An audit as plain data, in the order of the report: templates lay it out and decide nothing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from caltest.text.advice import advice
 from caltest.text.sizes import bracketed, ends, interval, means, rates, settled, times
 from caltest.text.vocabulary import capital, group_name, lens_name, narrow_name, short_name
 
-_ROWS = 9  # of the table of slices
-_GROUPS = 4  # of them, at least, where intervals and quantiles stand above
-_BIN, _BINS = 24, 12  # characters of a bin's name, and bins that are drawn
-_NAME = 48  # characters of a name that are shown
+_ROWS = 9  # in the table of slices
+_GROUPS = 4  # at least this many, below intervals and quantiles
+_BIN, _BINS = 24, 12  # characters of a bin's name, and bins drawn
+_NAME = 48  # characters of a name
 _SENTENCE = 3200
 _ROOM = {"checks": 300, "views": 200, "rests": 100, "pictures": 6}  # rows of tables, and pictures
 _MOST = 200  # rows of coverage that is not claimed
@@ -36,12 +36,12 @@ _LISTED = 10  # views in a comment
 
 
 def sentence(text: str) -> str:
-    """Return a sentence with names in it as it is shown: nothing hidden in it, and not endless."""
+    """Return a sentence that contains names for display: visible and not endless."""
     return shortened(visible(text), _SENTENCE)
 
 
 def name(text: str, most: int = _NAME) -> SimpleNamespace:
-    """Return a name as it is shown, ``short``, and in ``full`` where that is more, else None."""
+    """Return a name for display: ``short``, and in ``full`` if that differs, else None."""
     shown = visible(text)
     short = shortened(shown, most)
     return SimpleNamespace(short=short, full=None if short == shown else shown)
@@ -54,12 +54,12 @@ def name(text: str, most: int = _NAME) -> SimpleNamespace:
 def first_screen(
     audit: Audit, *, title: str | None = None, date: str | None = None, gate: str | None = None
 ) -> SimpleNamespace:
-    """Return what stands on the first screen of a report."""
+    """Return the content of the report's first screen."""
     subject = _subject(audit)
     chip, why = words.chip(audit)
     slices = None if subject is None or audit.posterior else _slices(audit, subject)
     figure = _pair(audit) if subject is None else _figure(audit, subject)
-    # Of a group or a class the table of slices carries the sentence.
+    # For a group or class, the table of slices leads.
     slice_leads = subject is not None and (
         subject.group is not None
         or (subject.class_index is not None and subject.lens.startswith("class:"))
@@ -94,7 +94,7 @@ def first_screen(
 
 
 def _subject(audit: Audit) -> View | None:
-    """Return the view that is drawn: what leads, if it is of one event; else the first that could."""
+    """Return the view to draw: the main finding if it has a single event, or the first possible one."""
     story = audit.story
     events = [view for view in audit.views if view.low is not None]
     lead = None if story.subject is None else story.subject.of
@@ -114,18 +114,18 @@ def _subject(audit: Audit) -> View | None:
 
 
 def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
-    """Choose the picture of the check that carries the sentence, and draw it."""
+    """Choose and draw the picture for the main finding."""
     if isinstance(view, Slice):
         along = sorted(audit.by_feature, key=lambda each: -max(part.proved for part in each.bins))
         return _along(audit, along[0], charts.FIRST) if along else None
     lead = audit.story.subject
     told = lead.of if lead and isinstance(lead.of, View) and not audit.n_classes else None
     whole = told
-    if told is None or told.event is not None:  # that of the whole distribution, in the same rows
+    if told is None or told.event is not None:  # that of the whole distribution on the same rows
         entry, _ = within(view.lens)
         key = (f"entry:{entry}/distribution" if entry else "distribution"), view.group
         whole = next((each for each in audit.views if each.key == key), None)
-    if told is not None and whole is told and told.cumulative is None:  # as of correlations
+    if told is not None and whole is told and told.cumulative is None:  # as for correlations
         return _pair(audit)
     if whole is not None and whole.cumulative is not None:
         outcomes = vocabulary.outcomes_called(audit)
@@ -140,11 +140,11 @@ def _figure(audit: Audit, view: View) -> SimpleNamespace | None:
             wrong = [each for each in seen if audit.story.mark(each).side]
             picture = diagrams.coverage_picture(seen, wrong, outcomes)
         return _pictured(title, note, picture, f"{note} {title}")
-    return _of_parts(audit, view) if charts.parts_of(view)[0] else None  # the table shows as much
+    return _of_parts(audit, view) if charts.parts_of(view)[0] else None  # else the table shows as much
 
 
 def _of_parts(audit: Audit, view: View, *, least: bool = False) -> SimpleNamespace:
-    """Draw observed against predicted; the errors, or what adds up to one, where that shows more."""
+    """Draw observed against predicted, or errors, or the cumulative difference if that shows more."""
     parts, halves = charts.parts_of(view)
     bad = [audit.limit.shown(of) for of in (view, *parts, *halves) if audit.story.mark(of).side]
     label = vocabulary.begun(f"{vocabulary.view_name(view)}, {counted(view.rows, 'row')}: ")
@@ -169,7 +169,7 @@ def _of_parts(audit: Audit, view: View, *, least: bool = False) -> SimpleNamespa
 def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleNamespace:
     """Draw predicted and observed along a feature."""
     drawn, title = of.bins, captions.feature_title(audit, of)
-    if len(drawn) > _BINS:  # of a category
+    if len(drawn) > _BINS:  # bins of a categorical feature
         drawn = tuple(sorted(drawn, key=lambda each: (-each.proved, -abs(each.error)))[:_BINS])
         title += f" Here: the {_BINS} furthest off."
     bad = [each.side is not None and audit.story.found for each in drawn]
@@ -181,7 +181,7 @@ def _along(audit: Audit, of: ByFeature, sizes: Sequence[charts.Size]) -> SimpleN
 
 
 def _pair(audit: Audit) -> SimpleNamespace | None:
-    """Draw two parameters that go together wrongly; else the evidence."""
+    """Draw two parameters with a wrong dependence; if there are none, the evidence."""
     of = next(iter(audit.posterior), None)
     if of is None or of.points is None or of.stated is None or of.observed is None or not of.found:
         if (h := diagrams.evidence_picture(audit, vocabulary.outcomes_called(audit))) is None:
@@ -202,7 +202,7 @@ def _pictured(
 
 
 def pictured(audit: Audit) -> list[tuple[str, Picture]]:
-    """Return the titles and the marks of the pictures on the first screen, the one that leads first."""
+    """Return titles and pictures of the first screen, the leading one first."""
     first = first_screen(audit)
     found = [(each.title, each.picture) for each in [first.figure] if each is not None]
     if (t := first.slices) is not None:
@@ -214,7 +214,7 @@ def pictured(audit: Audit) -> list[tuple[str, Picture]]:
 
 
 def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]], list[View], str, str]:
-    """Choose the slices to show, the largest proved error first, by the overall one.
+    """Choose the slices to show: the overall one first, then by proved error.
 
     Return their names, of which views they are, the noun, and what the column of names is called.
     """
@@ -229,15 +229,15 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
     numbers = vocabulary.of_distributions(audit)
     if not by_class or numbers:
         every = whole if by_class else [view for view in order if view.lens == subject.lens]
-    if not numbers:  # the overall gap first
+    if not numbers:  # the overall error first
         pool = whole if by_class else sorted(every, key=lambda view: view.group is not None)
         chosen = list(leading(pool, _ROWS))
-    else:  # all that is stated, and the groups of what leads
+    else:  # everything stated, and the groups of the leading view
         chosen = [*whole, *groups[: max(_ROWS - len(whole), _GROUPS)]][: max(_ROWS, len(whole))]
     left = [view for view in every if view not in chosen]
-    chosen += left if len(left) == 1 else []  # rather than to say "1 more"
+    chosen += left if len(left) == 1 else []  # instead of "1 more"
     columns = {each.column for view in every if view.group for each in view.group.conditions}
-    column = columns.pop() if len(columns) == 1 else None  # that all groups are of
+    column = columns.pop() if len(columns) == 1 else None  # the column of all groups
     called = list[tuple[str, View | Part]]()
     called += [(_called(numbers, view, by_class, column is not None), view) for view in chosen]
     parts, halves = charts.parts_of(subject)
@@ -248,7 +248,7 @@ def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]],
 
 
 def _slices(audit: Audit, subject: View) -> SimpleNamespace:
-    """Lay out the intervals of the slices that are shown."""
+    """Lay out the intervals of the slices shown."""
     called, every, noun, of_names = _chosen(audit, subject)
     by_class = noun == "class"
     limit = max((each for each in audit.limit[:2] if each is not None), default=None)
@@ -260,14 +260,14 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
         about = vocabulary.begun(lens_name(subject))
 
     def ends(of: View | Part, low: float, high: float) -> tuple[float, float]:
-        """Return the ends of an interval of an error, or of a ratio; the true rate may be 0."""
+        """Return the ends of an interval for an error or a ratio; the true rate may be 0."""
         if not as_ratio:
             return low, high
         stated, least, most = of.predicted or 0.0, *((of.predicted or 0.0) - end for end in (high, low))
         return stated / most if most else math.inf, stated / least if least > 0.0 else math.inf
 
     def row(called: str, of: View | Part) -> SimpleNamespace:
-        """Lay out a slice; ``bar``: the low end of all together, the estimate and the high end."""
+        """Lay out a slice; ``bar``: low end, estimate and high end of its joint interval."""
         shown = audit.limit.shown(of)
         low, high = ends(of, shown.low or 0.0, shown.high or 0.0)
         (stated, seen), marked, texts = rates(of), mark(of), captions.shares(of, rare)
@@ -295,7 +295,7 @@ def _slices(audit: Audit, subject: View) -> SimpleNamespace:
     shown = [of for _, of in called]
     first_group = next((of for of in shown if isinstance(of, View) and of.group), None)
     rows = [row(*each) for each in called]
-    reach = (sorted((*each.bar, *(each.own or ()))) for each in rows)  # the own end decides "within"
+    reach = (sorted((*each.bar, *(each.own or ()))) for each in rows)  # its own end decides "within"
     bars = [(low, row.bar[1], high) for (low, *_, high), row in zip(reach, rows, strict=True)]
     axis = pictures.axis_of_bars(bars, limit or 0.0, as_ratio=as_ratio)
     more = len({view.key for view in every} - {of.key for of in shown if isinstance(of, View)})
@@ -336,7 +336,7 @@ def _called(numbers: bool, view: View, by_class: bool, one_column: bool) -> str:
 
 
 def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -> SimpleNamespace:
-    """Return what a report says of an audit; ``told``: title, date and gate, for the first screen."""
+    """Return the content of a report; ``told``: title, date and gate for the first screen."""
     views = in_order(audit)
     sized = [view for view in views if view.low is not None]
     listed = leading(sized, _LISTED)
@@ -391,7 +391,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
 
 
 def named(view: View, audit: Audit) -> SimpleNamespace:
-    """Return what is looked at, as the head of a row; where a name is cut, the whole in ``full``.
+    """Return the name of a view as a row head; if it is cut, the whole is in ``full``.
 
     With two classes there is one event to look at, so a row is named by its group alone.
     """
@@ -405,7 +405,7 @@ def named(view: View, audit: Audit) -> SimpleNamespace:
 
 
 def _sized(of: Sized, audit: Audit, **more: Any) -> SimpleNamespace:
-    """Return a row of an error with its interval; ``of``: as numbers, by which tables are sorted."""
+    """Return a table row for an error with its interval; ``of`` holds the numbers to sort by."""
     rare, shown = captions.is_per_thousand(audit), audit.limit.shown(of)
     predicted, observed = captions.shares(of, rare)
     return SimpleNamespace(
@@ -434,7 +434,7 @@ def _rest_row(rest: Rest, audit: Audit) -> SimpleNamespace:
 
 
 def _picture(view: View, audit: Audit) -> SimpleNamespace:
-    """Return the reliability diagram of a view and its numbers, or the picture of all levels."""
+    """Return a view's reliability diagram and its numbers, or the picture of all levels."""
     shown, outside = named(view, audit), int(view.key in audit.wrong_views)
     r, drawn, bins = view.reliability, view.cumulative, list[tuple[Any, ...]]()
     seen = "an error was found" if outside else "nothing was found"
@@ -464,7 +464,7 @@ def _picture(view: View, audit: Audit) -> SimpleNamespace:
 
 
 def _counts(view: View) -> tuple[str, str, str]:
-    """Return how many events came and were expected, and the ratio with its limits."""
+    """Return observed and expected events, and their ratio with limits."""
     count: Any = view.events
     if count.expected is None or count.low is count.high is None:
         return f"{count.observed:,.0f}", "–", "–"

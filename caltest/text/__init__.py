@@ -35,7 +35,7 @@ from caltest.results import Page, PageTable
 from caltest.story import Story
 from caltest.text.vocabulary import CALLED, TENDS, WRONG
 
-#: By the name of a result's class: the module here, and the function in it, that sums it up.
+#: Function that summarises a result, by the name of its class.
 SUMMARIES = {
     "Audit": "audit.summary",
     "AuditPlan": "summaries.audit_plan",
@@ -52,7 +52,7 @@ SUMMARIES = {
 
 
 def written(result: object, what: str) -> str:
-    """Return a text about a result: its "summary", or that of another function of its module.
+    """Return a text about a result: its "summary", or the text of another function in its module.
 
     A result of a derived class has the texts of its base.
     """
@@ -65,7 +65,7 @@ def written(result: object, what: str) -> str:
 
 # ------------------------------------------------------------------ pages by templates
 
-_BREAK: Literal["\r\n"] = "\r\n"  # of a template; texts that come with the data are made visible before
+_BREAK: Literal["\r\n"] = "\r\n"  # in a template; texts of the data are made visible first
 
 
 @cache
@@ -76,7 +76,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         newline_sequence=_BREAK,
-        autoescape=False,  # a page is plain text; who shows it escapes it
+        autoescape=False,  # a page is plain text; whoever displays it must escape it
     )
     environment.globals |= dict(inspect.getmembers(_numbers, inspect.isfunction))
     environment.globals |= {"shown": shown, "through": through, "finite": math.isfinite}
@@ -90,7 +90,7 @@ def _joined(text: str) -> str:
 
 
 def said(template: str, macro: str, *facts: Any) -> str:
-    """Return the sentences that a macro of a template makes of facts."""
+    """Return the sentences that a template macro makes from facts."""
     return _joined(getattr(_environment().get_template(f"{template}.j2").module, macro)(*facts))
 
 
@@ -98,7 +98,7 @@ _NONE = Story("")
 
 
 def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, **facts: Any) -> Page:
-    """Return the page that a template makes of a story and other facts."""
+    """Return the page that a template makes from a story and other facts."""
     rows: list[tuple[str, str]] = []
     blocks: list[Any] = []
     details: list[tuple[str, str]] = []
@@ -108,7 +108,7 @@ def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, 
     def part(put: Callable[..., object]) -> Callable[..., str]:
         def called(*name: str, caller: Callable[[], str]) -> str:
             put(*name, _joined(caller()))
-            return ""  # stands in its place
+            return ""  # the text stands in its place
 
         return called
 
@@ -134,12 +134,12 @@ def filled(template: str, notes: Iterable[str | Premise], story: Story = _NONE, 
 
 _NARROWEST, _WIDEST = 40, 96  # columns
 _PARAGRAPH = 4000  # characters
-#: Whether lines are laid out for a file: the same, whatever the terminal.
+#: Whether lines are laid out for a file: independent of the terminal.
 OF_FILE = ContextVar("of_file", default=False)
 
 
 def width() -> int:
-    """Return how many columns a line has: those of the terminal that is written to, at most 96."""
+    """Return the number of columns in a line: the terminal's if we write to one, at most 96."""
     if OF_FILE.get() or sys.stdout is None or not sys.stdout.isatty():
         return _WIDEST
     return max(_NARROWEST, min(shutil.get_terminal_size().columns, _WIDEST))
@@ -153,7 +153,7 @@ def laid_out(
     notes: Iterable[str | Premise],
     **lead: str,
 ) -> Page:
-    """Return a summary: the answer, its numbers, tables, what to do, the evidence, and notes.
+    """Return a summary: the answer, its numbers, tables, next steps, evidence and notes.
 
     Premises in doubt stand below the answer, since it rests on them.
     """
@@ -171,7 +171,7 @@ def laid_out(
         block = _columns(block) if isinstance(block, PageTable) else block
         lines += ["", *block] if block else []
     shown = (x if isinstance(x, PageTable) else "\n".join(map(line, x)) for x in blocks if x)
-    found = Page("\n".join(map(line, lines)))  # no name of the data is obeyed by a terminal or a log
+    found = Page("\n".join(map(line, lines)))  # terminals and logs obey nothing in names from the data
     for name, text in {"answer": answer, "kind": story.verdict.replace(" ", "-"), **lead}.items():
         setattr(found, name, _line(text))
     found.rows = tuple((name, _line(text)) for name, text in rows)
@@ -180,11 +180,11 @@ def laid_out(
     return found
 
 
-_FIRST = 36  # characters of the first column of a table
+_FIRST = 36  # characters of a table's first column
 
 
 def _columns(table: PageTable) -> list[str]:
-    """Lay a table out: its first rows, and as many of its columns as there is room for."""
+    """Lay out a table: its first rows, and as many columns as fit."""
     rows = leading(table.rows, table.most)
     lines = [tuple(map(visible, each)) for each in (table.heads, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -204,17 +204,17 @@ def _line(text: str) -> str:
 
 
 def row(name: str, text: str, room: int = 11) -> list[str]:
-    """Return the lines of a row of a table: a name, in so many columns, and a text that may wrap."""
+    """Return the lines of a table row: a name in ``room`` columns, and a text that may wrap."""
     return paragraph(text, f"  {name:<{room - 1}} ", room + 2)
 
 
 def paragraph(text: str, first: str = "", indent: int = 0) -> list[str]:
-    """Return the lines of a paragraph; ``first`` stands before it, and blanks before what follows."""
+    """Return the lines of a paragraph; ``first`` is put before it, blanks before further lines."""
     text = message(text, _PARAGRAPH)
     indents: Any = {"initial_indent": first, "subsequent_indent": " " * indent}
     return textwrap.wrap(text, width(), break_on_hyphens=False, **indents)
 
 
 def through(lens: str | None) -> str:
-    """Say through which lens something was seen, after a noun."""
+    """Return the lens as a clause after a noun; "" without one."""
     return f", lens {shown(lens)}" if lens else ""

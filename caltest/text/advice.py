@@ -1,4 +1,4 @@
-"""What to do next, in words: a sentence or two for every step that an audit has decided on."""
+"""Next steps in words: a sentence or two for each step in an audit's story."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from caltest.text import vocabulary as words
 Facts: TypeAlias = Mapping[str, Any]
 
 _MAINTAINER = "For whoever maintains the model: "
-_MOST = 10  # groups that are named
+_MOST = 10  # groups to name
 
-#: What remedies are called, of two classes, of more, and of points.
+#: Names of remedies for two classes, for more, and for point forecasts.
 REMEDIES: Mapping[str, tuple[str, ...]] = {
     "order": ("the classes exchanged", "another order of the classes"),
     "temperature": ("a slope of the log-odds (temperature scaling)", "temperature scaling"),
@@ -36,12 +36,12 @@ REMEDIES: Mapping[str, tuple[str, ...]] = {
 
 
 def advice(audit: Audit) -> tuple[str, ...]:
-    """Return what to do next, a sentence or two each."""
+    """Return the next steps, a sentence or two each."""
     return tuple(_sentence(audit, step) for step in audit.story.steps)
 
 
 def _sentence(audit: Audit, step: Step) -> str:
-    """Return what a step says, and to whom, where it is the first for who maintains the model."""
+    """Return the text of a step; the first one for the model's maintainer names its addressee."""
     told = _SENTENCES[step.code]
     text = told(audit, step.facts) if callable(told) else told.format_map(_Names(audit, step.facts))
     if "first" not in step.facts:
@@ -50,7 +50,7 @@ def _sentence(audit: Audit, step: Step) -> str:
 
 
 class _Names(dict[str, str]):
-    """What stands in sentences by name, written when it is asked for."""
+    """Texts for placeholders in sentences, written on demand."""
 
     def __init__(self, audit: Audit, facts: Facts) -> None:
         self.audit, self.facts = audit, facts
@@ -60,26 +60,26 @@ class _Names(dict[str, str]):
 
 
 def _where(audit: Audit, facts: Facts) -> str:
-    """Return in which rows an error is, as the end of a noun."""
+    """Return the rows with an error, as the end of a noun phrase."""
     finding = facts["of"]
     return words.where(finding.of.group) if finding and isinstance(finding.of, View) else ""
 
 
 def _these(audit: Audit, facts: Facts) -> str:
-    """Return what not to rely on, and where."""
+    """Return the predictions not to rely on, and where."""
     rows, these = _where(audit, facts), f"these {_stated(audit, facts)}"
     return f"{these}, least of all{rows}," if facts["least of all"] else f"{these}{rows}"
 
 
 def _stated(audit: Audit, facts: Facts) -> str:
-    """Return what may be used, or not."""
+    """Return the noun for predictions that may or may not be used."""
     usual = "probabilities" if audit.n_classes else "predictions"
     usual = usual if audit.set_sizes is None else "sets"
     return POSTERIOR if audit.about == POSTERIOR else usual
 
 
 def _more_rows(audit: Audit, facts: Facts) -> str:
-    """Return how many rows would settle it, as what to do."""
+    """Return advice on how many rows would settle it."""
     if facts["rows"] is None and facts["never"]:
         one = "top_label" if audit.n_classes else "quantile:0.5"
         lens = f"look at single probabilities ({Argument('lenses', [one])})"
@@ -131,7 +131,7 @@ def _zeros(audit: Audit, facts: Facts) -> str:
 
 
 def _noun(audit: Audit) -> str:
-    """Return what the rows of the headline are called, which are not all."""
+    """Return the noun for the headline's rows, if they are not all rows."""
     return "slice" if audit.story.subject and isinstance(audit.story.subject.of, Slice) else "group"
 
 
@@ -142,7 +142,7 @@ def _correct(audit: Audit, facts: Facts) -> str:
 
 
 def _also(facts: Facts) -> str:
-    """Name the other groups that need a correction of their own."""
+    """Return a sentence on other groups that need their own correction."""
     names = words.listed(words.group_name(each.of.group) for each in facts["apart"])
     return f" What else is beyond your limit needs a correction of its own: {names}." if names else ""
 
@@ -167,7 +167,7 @@ def _called(audit: Audit, remedy: str) -> str:
 
 
 def _by(best: Any) -> str:
-    """Return the numbers of a correction of point forecasts, as what to do; "" without any."""
+    """Return the numbers of a correction of point forecasts, as advice; "" without any."""
     if best.shift is None:
         return ""
     add = f"{'add' if best.shift > 0.0 else 'subtract'} about {about_points(abs(best.shift))}"
@@ -183,7 +183,7 @@ def _nothing_helps(audit: Audit, facts: Facts) -> str:
 
 
 def _remedy(audit: Audit, facts: Facts) -> str:
-    """Say which recalibration to try, what it brings, what others would not, and what stays."""
+    """Return which recalibration to try, its gain, what others would leave, and what remains."""
     best, many = next(each for each in audit.remedies if each.chosen), audit.n_classes > 2
     view, name = audit.story.subject.of, _called(audit, facts["name"])  # type: ignore[union-attr]
     brings = f"the mean error{words.where(view.group)}"
@@ -254,7 +254,7 @@ _NAMES: Mapping[str, Callable[[Audit, Facts], str]] = {
     "what": lambda audit, _: "sampler" if audit.about == POSTERIOR else "model",
 }
 _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
-    # For who uses the predictions.
+    # For those who use the predictions.
     "premises": "{before}. Until then neither this verdict nor what follows can be relied on.",
     "use": "Use the {stated} as they are, where average errors of up to {limit}{any} do not "
     "matter{elsewhere}.",
@@ -287,7 +287,7 @@ _SENTENCES: Mapping[str, str | Callable[[Audit, Facts], str]] = {
     "confirm": "Then audit new rows, used neither to fit nor to recalibrate the model, with {slice} "
     "named as a group ({groups}): a search found it, and new rows show whether it stays.",
     "simulate again": "Then check again, with new simulations.",
-    # For who maintains the model.
+    # For those who maintain the model.
     "sampler": "Look at the sampler (warm-up, convergence, thinning, approximations), and at whether "
     "simulations and posterior have the same prior and the same likelihood: no recalibration can "
     "repair these.",

@@ -1,4 +1,4 @@
-"""An audit in words: its headline, how large the error is, what to do, how sure it is, and the page."""
+"""An audit in words: headline, size of the error, next steps, confidence, and the page."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from caltest.text.vocabulary import capital, inside, lens_name, limit, subject, 
 
 @numbers.in_unit_of
 def chip(audit: Audit) -> tuple[str, str]:
-    """Return the verdict in a few words, and what it means for the limit."""
+    """Return the verdict in a few words, and its relation to the limit."""
     own, found = limit(audit), audit.story.found
     by = points(audit.tolerance or 0.0)
     unlimited = f"beyond the tolerance of {by}" if audit.tolerance else "no limit set"
@@ -50,7 +50,7 @@ def chip(audit: Audit) -> tuple[str, str]:
 
 
 def headline(audit: Audit) -> str:
-    """Return the answer in one sentence: event, group, direction and size, where they are proved."""
+    """Return the answer in one sentence: event, group, direction and size, where proved."""
     story, own = audit.story, limit(audit)
     if story.verdict == "within" and audit.limit.only and not unit().of_outcomes:
         return _promise(audit)
@@ -69,7 +69,7 @@ def headline(audit: Audit) -> str:
 
 
 def _promise(audit: Audit) -> str:
-    """Say that what is claimed of one side is kept: "at least 90%"."""
+    """Return the sentence that a one-sided promise such as "at least 90%" is kept."""
     view, more = audit.views[0], "least" if audit.limit.only == "over" else "most"
     rate = percents(*sizes.rates(view), 1)[0]
     whose = f"{capital(subject(view))} keeps its promise of at {more} {rate}"
@@ -85,7 +85,7 @@ def _by_tolerance(audit: Audit) -> str:
 
 
 def _mean(audit: Audit, lead: Finding) -> str:
-    """Name the largest proved error, whole first, and one of the other sign."""
+    """Return the largest proved error, the whole first, with one in the opposite direction."""
     story, view = audit.story, lead.of
     who, own = capital(subject(view)), f"{sizes.too(view, audit)}{where(view.group)}"
     texts = [own]
@@ -96,7 +96,7 @@ def _mean(audit: Audit, lead: Finding) -> str:
         that = "" if other.of.lens == view.lens else f"that of {lens_name(other.of)} "
         texts.append(f"{that}{sizes.too(other.of, audit)}{where(other.of.group)}")
     first, *others = texts
-    # What was said once of a size is not said again.
+    # Words already used for the first size are not repeated.
     begun = f"{sizes.way_of(view, audit)}: about "
     begun = begun if words.is_stated(view.lens) or begun in own else "about "
     brief = [text.replace(begun, "").replace("percentage points", "points") for text in others]
@@ -185,9 +185,9 @@ def _is(who: str) -> str:
     return "are" if who.startswith(tuple(f"the predicted {each}" for each in several)) else "is"
 
 
-# ------------------------------------------------------------------ what is not settled
+# ------------------------------------------------------------------ unsettled errors
 
-#: Why "within" is withheld, by the name of a premise.
+#: Reasons to withhold "within", by the name of the premise.
 _WITHHELD = {
     "independent rows": "rows do not look independent",
     "unseen rows": "the rows look as if they were used to fit the model",
@@ -196,7 +196,7 @@ _WITHHELD = {
 
 
 def _undecided(audit: Audit) -> str:
-    """Return what is not settled, and why, where no error was found."""
+    """Return what is not settled and why, when no error was found."""
     story = audit.story
     texts = [_WITHHELD[each.name] for each in audit.withheld]
     beyond = [each.of for each in story.marks.values() if each.place == "may be beyond"][:1]
@@ -232,7 +232,7 @@ _WHY = {
 
 
 def _by_place(story: Story) -> dict[str, list[Any]]:
-    """Return what is not settled, by why."""
+    """Return the unsettled errors by reason."""
     found: dict[str, list[Any]] = {place: [] for place in _WHY}
     for each in story.unsettled:
         found.get(each.place, []).append(each.of)
@@ -240,7 +240,7 @@ def _by_place(story: Story) -> dict[str, list[Any]]:
 
 
 def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
-    """Return which of all that has to be within the limit: "3 of 42 averages"."""
+    """Return some of the averages that must be within the limit, as "3 of 42 averages"."""
     views = [each for each in some if isinstance(each, View)]
     if len(one := views or some) == 1:
         return sizes.whole_name(one[0], audit)
@@ -250,7 +250,7 @@ def _counted(some: Sequence[View | Rest], audit: Audit) -> str:
 
 
 def unsettled(audit: Audit) -> list[str]:
-    """Return what is not settled, and what would settle it; nothing of other verdicts."""
+    """Return what is not settled and what would settle it; nothing unless the verdict is undecided."""
     if audit.verdict != "undecided":
         return []
     story, texts = audit.story, list[str]()
@@ -281,7 +281,7 @@ def unsettled(audit: Audit) -> list[str]:
 
 
 def _without_ends(of: View | Rest, audit: Audit) -> str:
-    """Say that an end of outcomes is not known on whose side errors are not shown to be small."""
+    """Return why errors cannot be proved small on a side where outcomes have no known end."""
     open_ = " or ".join({"low": "too high", "high": "too low"}[end] for end in ends_lacking(audit))
     seen = f"its interval lies inside, but is not exact where forecasts are {open_}"
     if audit.limit.place(of.predicted or 0.0, of.own_low or 0.0, of.own_high or 0.0) != "inside":
@@ -289,18 +289,18 @@ def _without_ends(of: View | Rest, audit: Audit) -> str:
     return f"{seen}; without {words.ends_wanted(audit)} no number of rows would show it"
 
 
-# ------------------------------------------------------------------ how large, and where else
+# ------------------------------------------------------------------ size and place of errors
 
-_MOST_TOLD = 2  # groups, or means
+_MOST_TOLD = 2  # groups or means to name
 
 
 def size(audit: Audit) -> str:
-    """Return the paragraph below the headline: the size, where else, and what is not settled."""
+    """Return the paragraph below the headline: sizes, other places, and unsettled errors."""
     return " ".join([*found(audit), *unsettled(audit)])
 
 
 def found(audit: Audit) -> list[str]:
-    """Return the size, and where else, in sentences."""
+    """Return the size of the error and where else errors are, as sentences."""
     story, lead = audit.story, audit.story.subject
     texts = [f"In doubt: {premise}" for premise in story.premises]
     for column, rows in audit.unseen.items():
@@ -324,7 +324,7 @@ def found(audit: Audit) -> list[str]:
     more = {each.view.key: each for each in audit.found[::-1] if each.order}
     rest = (each for key, each in more.items() if key != lead_key)
     texts += [f"{words.begun(words.view_name(x.view))}: {x.order}" for x in rest][:_MOST_TOLD]
-    if story.spared and story.verdict != "within":  # as the verdict says there
+    if story.spared and story.verdict != "within":  # else the verdict says so
         texts.append("This error is on the side that does not matter.")
     if short := max(audit.described, key=lambda view: view.low or 0.0, default=None):
         seen, *ends = (numbers.percent(each, 0) for each in (short.observed or 0.0, *short.true_rates))
@@ -338,7 +338,7 @@ def found(audit: Audit) -> list[str]:
 
 
 def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
-    """Return the size of what the headline is about."""
+    """Yield the size of the main finding."""
     if isinstance(lead.of, Rest):
         yield finding_of_rest(lead.of, audit)
         return
@@ -366,14 +366,14 @@ def _of_lead(audit: Audit, lead: Finding) -> Iterable[str]:
 
 
 def _sizes(view: View, audit: Audit, lead: Finding) -> str:
-    """Return predicted and observed, the interval, and events."""
+    """Return predicted and observed, the interval, and numbers of events."""
     whose = f"{where(view.group).strip()}: " if audit.story.whole else ""  # the headline has two
     text = capital(f"{whose}{sizes.means(view)}")
     expected, seen = (rate * view.rows for rate in sizes.rates(view))
     rows = counted(view.rows, words.rows_called(audit))
     came, were = counted(round(expected), "event"), "was" if round(seen) == 1 else "were"
     events = f"The model expected {came} in {rows}; {seen:,.0f} {were} observed."
-    if audit.is_censored:  # events are of all that was followed, and not of the horizon alone
+    if audit.is_censored:  # events refer to the whole follow-up, not only to the horizon
         return f"{text}: {sizes.interval(view, audit)}."
     if words.is_stated(view.lens):
         place = "in it" if words.kind_of(view.lens) == "interval" else "at or below it"
@@ -393,13 +393,13 @@ def _sizes(view: View, audit: Audit, lead: Finding) -> str:
 
 
 def finding_of_rest(rest: Rest | Slice, audit: Audit) -> str:
-    """Return what was found in all other rows of a larger group, as a sentence."""
+    """Return the finding in all other rows of a larger group, as a sentence."""
     rows = counted(rest.rows, "row")
     return f"{capital(sizes.means(rest))} in these {rows}: {sizes.interval(rest, audit)}."
 
 
 def _worst_part(view: View, part: Part) -> str:
-    """Name the tenth or fifth that is much further off than the mean."""
+    """Return a sentence on the tenth or fifth that is much further off than the mean."""
     finest = [each for each in view.parts if each.of == part.of]
     name = {0: "lowest", len(finest) - 1: "highest"}.get(part.place)
     noun, tied = sizes.PARTS[part.of], part.is_tied(view.rows)
@@ -411,7 +411,7 @@ def _worst_part(view: View, part: Part) -> str:
 
 
 def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
-    """Say what holds the subject, what explains the error, and what else is wrong."""
+    """Yield the error around the subject, whether a group explains it, and other errors."""
     story = audit.story
     if (whole := story.whole) is not None:
         rows = "Over all rows" if whole.of.group is None else capital(where(whole.of.group).strip())
@@ -429,7 +429,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
         names += [f"{len(some) - _MOST_TOLD:,} more"] * (len(some) > _MOST_TOLD)
         if names:
             yield f"{text}: {'; '.join(names)}."
-    if least := audit.at_least_by_features:  # where it is proved
+    if least := audit.at_least_by_features:  # if proved
         off = f"off by at least {with_unit(numbers.outward_points(least, least)[0])} given the features"
         yield f"On average over half of the rows, predictions are {off} ({sizes.sure(audit)})."
     if isinstance(lead.of, View):
@@ -437,7 +437,7 @@ def _elsewhere(audit: Audit, lead: Finding) -> Iterable[str]:
 
 
 def by_feature(audit: Audit) -> list[str]:
-    """Say what was searched by features, what was found, and how to judge that."""
+    """Return what was searched by features, what was found, and how to judge it."""
     if not audit.features:
         return []
     few, every = len(slices_of(audit)), len(audit.slices)
@@ -454,7 +454,7 @@ def by_feature(audit: Audit) -> list[str]:
 
 
 def _beside(view: View, audit: Audit) -> Iterable[str]:
-    """Say which other entries of vectors are found to be wrong, and which go together wrongly."""
+    """Yield which other entries of vectors, and which dependences, were found wrong."""
     own = within(view.lens)[0]
     named = dict.fromkeys(each.view.key for each in audit.found)
     told = []
@@ -467,7 +467,7 @@ def _beside(view: View, audit: Audit) -> Iterable[str]:
 
 
 def _shown_within(audit: Audit) -> Iterable[str]:
-    """Say that all are within the limit, how sure that is, and what may hide in parts."""
+    """Yield that all errors are within the limit, with what confidence, and what parts may hide."""
     several = len(audit.views) > 1
     groups = "groups with enough rows" if any(each.rows for each in audit.skipped) else "groups"
     left = f", of {groups}, and of the rows outside each group" if audit.rests else f" and {groups}"
@@ -501,14 +501,14 @@ def _shown_within(audit: Audit) -> Iterable[str]:
 
 
 def supposed(audit: Audit) -> str:
-    """Say what "within" supposes about clusters if it rests on intervals of t; else ""."""
+    """Return what "within" supposes about clusters if it rests on t intervals; otherwise ""."""
     share = math.ceil(1000.0 * (audit.could_miss or 0.0)) / 10.0 if audit.verdict == "within" else 0.0
     text = f"This supposes that no effect is confined to fewer than {share:g}% of the clusters; "
     return f"{text}to rule that out, use {Argument('guaranteed', True)}." if share else ""
 
 
 def _pointless(audit: Audit) -> Iterable[str]:
-    """Say so of two classes, where a limit in points is larger than the rate of the event."""
+    """Yield a remark if, for two classes, the limit in points exceeds the event rate."""
     view = audit.views[0]
     if audit.n_classes == 2 and audit.story.mark(view).place == "pointless":
         rate = f"the predicted rate ({points(view.predicted or 0.0)})"
@@ -517,7 +517,7 @@ def _pointless(audit: Audit) -> Iterable[str]:
 
 
 def _halves(audit: Audit) -> Iterable[str]:
-    """Name the halves of all rows, if both are proved wrong, in opposite directions."""
+    """Yield the halves of all rows if both are proved wrong, in opposite directions."""
     if audit.story.halves:
         lower, upper = (
             f"{sizes.estimated(part.error)} ({' to '.join(sizes.distances(part))})"
@@ -530,7 +530,7 @@ def _halves(audit: Audit) -> Iterable[str]:
 
 
 def at_least(view: View | None, audit: Audit) -> str | None:
-    """Return how wrong some predictions are at least, as a sentence; None if nothing is proved."""
+    """Return the proved error of some predictions, as a sentence; None if nothing is proved."""
     sides = [] if view is None else [("over", view.at_least_over), ("under", view.at_least_under)]
     texts = [
         f"{'some predictions are' if not k else 'others'} at least {points(bound)} {words.WRONG[side]}"
@@ -539,16 +539,16 @@ def at_least(view: View | None, audit: Audit) -> str | None:
     return f"{capital('; '.join(texts))} ({sizes.sure(audit)})." if texts else None
 
 
-# ------------------------------------------------------------------ how sure
+# ------------------------------------------------------------------ confidence
 
 
 def assumes(audit: Audit) -> str:
-    """Return what the numbers rest on, in three short sentences."""
+    """Return the assumptions behind the numbers, in three short sentences."""
     controls = CORRECTIONS.get(audit.correction, "") if audit.n_resamples else ""
     return said("audit", "assumes", audit, controls, words.outcomes_called(audit))
 
 
-#: What a check looks at, for its row of evidence.
+#: Names of checks in rows of evidence.
 KINDS = {
     **dict.fromkeys(("citl", "point_bias"), "mean"),
     **dict.fromkeys(("ks", "point_cumulative"), "cumulative difference"),
@@ -562,7 +562,7 @@ KINDS = {
 
 
 def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
-    """Return rows of p-values: of the whole, of the view in the headline, and of all others.
+    """Return rows of p-values: the whole audit, the view in the headline, and other lines of evidence.
 
     And how large sets are.
     """
@@ -587,12 +587,12 @@ def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
 
 
 def evidence_note(audit: Audit) -> str:
-    """Return what the p-values are made of."""
+    """Return how the p-values are computed."""
     return said("audit", "evidence_note", audit, words.outcomes_called(audit))
 
 
 def finding(check: Check, audit: Audit) -> str:
-    """Return what one check found, as a sentence."""
+    """Return the finding of one check, as a sentence."""
     view, text = check.view, "wrong, in a direction that this check does not show"
     if view.error is not None:
         text = f"{sizes.means(view)}, {sizes.interval(view, audit)}"
@@ -604,15 +604,15 @@ def finding(check: Check, audit: Audit) -> str:
 
 # ------------------------------------------------------------------ the page
 
-_ROWS = 6  # of the table: a page is to fit on a screen
-IN_SKIPPED = Argument("skipped", shell="--report")  # where all are
-_NARROWEST = 16  # characters of a view's name there, before columns are left out,
+_ROWS = 6  # of the table, so that a page fits on a screen
+IN_SKIPPED = Argument("skipped", shell="--report")  # where all skipped views are listed
+_NARROWEST = 16  # characters of a view's name before columns are left out,
 _FEWEST = 12  # … and at least
 _SKIPPED = 3  # lines
 
 
 def summary(audit: Audit) -> Page:
-    """Return the verdict, how large the error is, where, what to do next, and how sure it is."""
+    """Return the page of an audit: verdict, sizes, places, next steps and confidence."""
     names = words.lenses_of(audit)
     lenses = f"lens{'es' * (len(names) > 1)}: {', '.join(map(shown, names))}"
     verdict, why = chip(audit)
@@ -629,7 +629,7 @@ def summary(audit: Audit) -> Page:
         ("assumes", capital(assumes(audit).removeprefix("Assumes "))),
     ]
     rows += [("sizes", capital(words.set_sizes(audit)))] if audit.set_sizes else []
-    skipped: dict[str, list[str]] = {}  # what has one reason together
+    skipped: dict[str, list[str]] = {}  # grouped by reason
     for entry in audit.skipped[:_SKIPPED]:
         many = f" ({counted(entry.rows, 'row')})" if entry.rows is not None else ""
         skipped.setdefault(entry.reason, []).append(f"{entry.what}{many}")
@@ -655,7 +655,7 @@ def summary(audit: Audit) -> Page:
 
 
 def _posterior_table(audit: Audit) -> list[str]:
-    """Lay out how wrong every parameter is, and two together."""
+    """Return a table of the errors of parameters and pairs."""
     rows = words.posterior_rows(audit)
     long = max(len(size) for _, _, size, _ in rows)
     names = [shortened(row[0], max(_NARROWEST, width() - long - 12)) for row in rows]
@@ -668,19 +668,19 @@ def _posterior_table(audit: Audit) -> list[str]:
 
 
 def described(audit: Audit) -> list[str]:
-    """Lay out coverage where it is not claimed, the largest shortfalls first; nothing without any."""
+    """Return a table of coverage that is not claimed, largest shortfalls first; empty without any."""
     views = sorted(audit.described, key=lambda view: -(view.low or 0.0))
     head = f"Not promised, and in neither p nor verdict: coverage by {words.unpromised(audit)}."
     return [head, *_table(unlimited(audit), views)] if views else []
 
 
 def unlimited(audit: Audit) -> Audit:
-    """Return an audit as if both sides mattered, for what has intervals with both ends."""
+    """Return an audit as if both sides mattered, for intervals with both ends."""
     return replace(audit, materiality=None, materiality_ratio=None, sides=BOTH)
 
 
 def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
-    """Lay out the views of an event: names in what room the other columns leave."""
+    """Return a table of the views with an event; names take the room that other columns leave."""
     if audit.posterior:
         return _posterior_table(audit)
     if not (views := numbers.leading(sized, _ROWS)):
@@ -702,7 +702,7 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
     elif claimed:
         columns["adjusted p"] = [pvalue(view.adjusted_pvalue, audit.alpha) for view in views]
     widths = {head: max(map(len, [head, *cells])) for head, cells in columns.items()}
-    one = len({view.lens for view in views}) == 1  # then only rows differ
+    one = len({view.lens for view in views}) == 1  # then only the rows differ
     full = [len(words.narrow_name(view, width(), rows_alone=one)) for view in views]
     least = min(max(full), _NARROWEST)
     for head, few in {f"alone: {alone}": least, f"all: {sure}": min(least, _FEWEST)}.items():
@@ -726,21 +726,21 @@ def _table(audit: Audit, sized: Sequence[View]) -> list[str]:
 
 
 def of_features(audit: Audit) -> str:
-    """Return which columns were searched, and how many slices."""
+    """Return the columns searched, and the number of slices."""
     names = list(map(shown_column, audit.features))
     names = names if len(names) <= _ROWS else [*names[:2], f"{len(names) - 2:,} more"]
     return f"features: {words.listed(names)}; {counted(audit.n_slices, 'slice')} searched"
 
 
 def ends_of(audit: Audit) -> tuple[str, str]:
-    """Return what errors below 0 are, and those above: of probabilities, or of outcomes somewhere."""
+    """Return the meaning of errors below 0 and of those above, for probabilities or for outcomes."""
     if audit.set_sizes is not None:
         return "more are covered", "fewer are covered"
     return ("too low", "too high") if words.of_probabilities(audit) else ("too many", "too few")
 
 
 def failure(audit: Audit) -> str:
-    """Return what a failed test of one's own says: the headline, the page, and how to repeat it."""
+    """Return the message of a failed assertion: headline, page, and the call that repeats it."""
     name, _ = chip(audit)
     p = pvalue(audit.pvalue, audit.alpha)
     verdict = f"{name.lower()}, p = {p} at alpha = {audit.alpha:g}: {headline(audit)}"

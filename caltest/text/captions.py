@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 _VERDICTS = "material", "likely", "undecided", "found", "within", "not found"
-#: A mark before the verdict that needs no colour.
+#: Symbols for verdicts that need no colour.
 ICONS = dict(zip(_VERDICTS, "▲△◐◆●○", strict=True))
 
 
 def plural(noun: str, count: int = 2) -> str:
-    """Return one or several of a noun."""
+    """Return a noun in the singular or plural."""
     several = {"class": "classes", "half": "halves", "probability": "probabilities"}
     return noun if count == 1 else several.get(noun, f"{noun}s")
 
@@ -40,7 +40,7 @@ def many(count: int) -> str:
 
 
 def of_pair(of: PosteriorSize) -> tuple[str, str]:
-    """Return what the picture of two parameters shows, and how it is read."""
+    """Return the title and note for the picture of two parameters."""
     return f"{' and '.join(map(visible, of.names))} do not go together as their draws do.", (
         "True values less means of draws, in standard deviations of the posterior. Ellipses: dashed as "
         f"stated, drawn as observed; {vocabulary.posterior_size(of)}."
@@ -51,27 +51,27 @@ def of_pair(of: PosteriorSize) -> tuple[str, str]:
 
 
 def side(audit: Audit, of: View | Part) -> str | None:
-    """Return which way something is shown to be wrong, such as "too high"; else None."""
+    """Return the proved direction of an error, such as "too high"; None without one."""
     told = vocabulary.way(audit.story.mark(of).side, of.lens)
     return f"{told}{sizes.off_centre(audit, of)}" if told else None
 
 
 def shaded(audit: Audit) -> str | None:
-    """Return what is shaded in pictures and tables: the limit, on either side; None without one."""
-    of = audit.limit  # of points and a ratio it is not the same for all
+    """Return the label of the shaded limit in pictures and tables; None without one."""
+    of = audit.limit  # points combined with a ratio differ by view
     alike = of.under is not None and of.under == of.over
     return f"{'±' * alike}{vocabulary.limit(audit)}" if of.drawn else None
 
 
 def is_per_thousand(audit: Audit) -> bool:
-    """Whether rates are stated per 1,000 rows: of two classes, where all of the event's are small."""
+    """Whether rates are written per 1,000 rows: for two classes with a rare event."""
     views = [view for view in audit.views if view.group is None and view.predicted is not None]
     rates = [rate for view in views for rate in (view.predicted, view.observed) if rate is not None]
     return audit.n_classes == 2 and 0.0 < max(rates, default=1.0) < sizes.RARE
 
 
 def shares(of: Any, rare: bool = False) -> tuple[str, str]:
-    """Write what is predicted and observed, for a table; rates more finely where all are small."""
+    """Write predicted and observed for a table, with more digits if rates are small."""
     if unit().of_outcomes:
         return sizes.both(of)
     stated, seen = (percent(rate, 1 if rate >= 0.001 and not rare else 2) for rate in sizes.rates(of))
@@ -84,7 +84,7 @@ def per_thousand(rate: float) -> str:
 
 
 def at_least(view: View) -> str:
-    """Return by how much some predictions are wrong at least, in points; a dash: not computed."""
+    """Return the proved error of some predictions, in points; a dash if not computed."""
     sides = {"too high": view.at_least_over, "too low": view.at_least_under}
     if set(sides.values()) == {None}:
         return "–"
@@ -93,7 +93,7 @@ def at_least(view: View) -> str:
 
 
 def usual(audit: Audit) -> list[tuple[str, str]]:
-    """Return the usual numbers, by the names that they usually have."""
+    """Return the usual metrics with their usual names."""
     if (of := audit.usual) is None:
         return []
     parts = f"{of.miscalibration:.3g} − {of.discrimination:.3g} + {of.uncertainty:.3g}"
@@ -124,7 +124,7 @@ def _kind(audit: Audit) -> str:
 
 
 def _intervals(audit: Audit) -> str:
-    """Return what intervals that hold together are called."""
+    """Return the name of jointly valid intervals."""
     return f"{_kind(audit)} intervals, all correct together, {sizes.sure(audit)}"
 
 
@@ -133,28 +133,28 @@ def _unit(audit: Audit) -> str:
 
 
 def _noun(parts: Sequence[Part]) -> tuple[str, str]:
-    """Return what parts are called, one and several; ties may leave fewer, or unequal ones."""
+    """Return the noun for parts, singular and plural; ties may leave fewer or unequal ones."""
     alike = len(parts) == parts[0].of and max(p.rows for p in parts) <= 1.3 * min(p.rows for p in parts)
     one = sizes.PARTS.get(parts[0].of, "part") if alike else "part"
     return one, plural(one)
 
 
 def part_name(part: Part, view: View) -> str:
-    """Return what a half, or a part of tied predictions, is called in a table."""
+    """Return the name of a half, or of a part of tied predictions, in a table."""
     if part.of == 2 and abs(2 * part.rows - view.rows) <= 0.1 * view.rows:
         return f"{('Lower', 'Upper')[part.place]} half"
     return f"Predicted {' to '.join(dict.fromkeys(percents(part.start, part.end)))}"
 
 
 def _titled(audit: Audit, view: View, text: str) -> str:
-    """Return a title, with what the picture is of before it, unless there is one thing to see."""
+    """Return a title, prefixed by its view unless there is only one."""
     if vocabulary.is_single(audit):
         return f"{group_name(view.group)}: {text}" if view.group else capital(text)
     return f"{begun(view_name(view))}: {text}"
 
 
 def parts_title(audit: Audit, view: View, parts: Sequence[Part], halves: Sequence[Part]) -> str:
-    """Return what a picture of parts shows, from their intervals."""
+    """Return the title of a picture of parts, from their intervals."""
     one, several = _noun(parts)
     whole = f"{many(len(parts))} parts of the predictions"
     sides = [side(audit, part) for part in parts]
@@ -189,7 +189,7 @@ _LINE, _BAND = "Line: isotonic regression", "; shaded: where the mean lies if it
 
 
 def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[Part], fit: Any) -> str:
-    """Return what the marks of a picture of parts are; ``fit``: an isotonic curve, or None."""
+    """Return the legend of a picture of parts; ``fit``: an isotonic curve, or None."""
     one, several = _noun(parts)
     wrong = "; ◆ proved wrong, ○ not" if any(side(audit, each) for each in parts) else ""
     bars = f"Bars: {_intervals(audit)}."
@@ -205,7 +205,7 @@ def parts_note(audit: Audit, kind: str, parts: Sequence[Part], halves: Sequence[
 
 
 def feature_title(audit: Audit, of: ByFeature) -> str:
-    """Return what a picture along a feature shows, from the intervals of its bins."""
+    """Return the title of a picture along a feature, from the intervals of its bins."""
     ways = Counter(vocabulary.way(x.side, of.lens) for x in of.bins if x.side and audit.story.found)
     told = [f"{text} in {many(count)}" for text, count in ways.items()]
     text = f"{', '.join(told) or 'not shown to be wrong in any'} of {many(len(of.bins))} bins."
@@ -215,13 +215,13 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
 
 
 def feature_note(audit: Audit) -> str:
-    """Return what a picture along a feature shows."""
+    """Return the legend of a picture along a feature."""
     bars = f"intervals that allow for all {audit.n_slices:,} slices searched, {sizes.sure(audit)}"
     return f"Dots: {unit().seen} {unit().mean}; bars: {bars}. Dashed: predicted."
 
 
 def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
-    """Return what a cumulative difference shows, where it leaves its band."""
+    """Return the title of a cumulative difference, by where it leaves its band."""
     out = drawn.outside.values()
     called = {True: "high", False: "low"} if unit().of_outcomes else {True: "often", False: "rarely"}
     ways = [f"predicted too {way}" for over, way in called.items() if over in out]
@@ -229,7 +229,7 @@ def cumulative_title(audit: Audit, view: View, drawn: Cumulative) -> str:
 
 
 def cumulative_note(audit: Audit) -> str:
-    """Return how to read a cumulative difference."""
+    """Return the legend of a cumulative difference."""
     seen = f"{unit().seen}{'' if unit().of_outcomes else ' events'}"
     added = f"Predicted less {seen}, added up from the lowest prediction to the highest"
     chance = f"chance alone ({confidence_text(audit.confidence)} for all checks together)"
@@ -237,10 +237,10 @@ def cumulative_note(audit: Audit) -> str:
 
 
 def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
-    """Return what the picture of all levels shows, where it leaves its band."""
+    """Return the title of the picture of all levels, by where it leaves its band."""
     out, every = drawn.outside, zip(drawn.difference, drawn.share, strict=True)
     far = [share for _, share in sorted(every) if not out or share in out]
-    least, most = far[0], far[-1]  # the levels where most lie at or below, and fewest
+    least, most = far[0], far[-1]  # the levels with the largest and the smallest share at or below
     outcomes, lower = outcomes_called(audit), set(out.values()) == {False}
     if not out:
         text = "at no level more than chance alone explains."
@@ -263,7 +263,7 @@ def levels_title(audit: Audit, view: View, drawn: Cumulative) -> str:
 
 
 def _named(view: View, text: str) -> str:
-    """Return a title of a picture of numbers, with the entry and the group that it is of."""
+    """Return the title of a picture for numeric outcomes, with its entry and group."""
     names = [visible(entry)] if (entry := within(view.lens)[0]) else []
     names += [group_name(view.group)] if view.group else []
     return f"{', '.join(names)}: {text}" if names else capital(text)
@@ -273,11 +273,11 @@ def _level(share: float) -> str:
     return f"{100.0 * share:.3g}%"
 
 
-_LOW = 0.25  # a level below which quantiles are called low
+_LOW = 0.25  # level below which quantiles are called low
 
 
 def pit_title(audit: Audit, view: View, drawn: PitHistogram) -> str:
-    """Return what a histogram of PITs or ranks shows: where too many outcomes lie, if bars prove it."""
+    """Return the title of a histogram of PITs or ranks: where bars prove too many outcomes."""
     outcomes, last = outcomes_called(audit), len(drawn.share) - 1
     if ends := [name for end, name in ((0, "low"), (last, "high")) if end in drawn.above]:
         text = f"too many {outcomes} at {'both ends' if ends[1:] else f'the {ends[0]} end'}."
@@ -289,7 +289,7 @@ def pit_title(audit: Audit, view: View, drawn: PitHistogram) -> str:
 
 
 def pit_note(audit: Audit, drawn: PitHistogram) -> str:
-    """Return what a histogram of PITs or ranks shows, and what would be calibrated."""
+    """Return the legend of a histogram of PITs or ranks, with its shape under calibration."""
     outcomes, sure = outcomes_called(audit), confidence_text(audit.confidence)
     bins = "rank bin" if drawn.kind == "rank" else "tenth of what was predicted"
     text = f"Bars: share of {outcomes} in each {bins}; calibrated: all alike (dashed)."
@@ -299,13 +299,13 @@ def pit_note(audit: Audit, drawn: PitHistogram) -> str:
 
 
 def coverage_note(audit: Audit) -> str:
-    """Return what stated against observed coverage shows."""
+    """Return the legend of stated against observed coverage."""
     dots = "Dots: what was stated, and how often it was observed"
     return f"{dots}. Bars: {_intervals(audit)}. Dashed: stated = observed."
 
 
 def diagrams_note(audit: Audit, pictures: int) -> str | None:
-    """Return how to read the diagrams of a report, so many; None of probabilities."""
+    """Return the legend of a report's diagrams, by their number; None for probabilities."""
     if audit.functional is not None:
         text = f"Intervals: {_kind(audit)}, all correct together, {sizes.sure(audit)}."
         if curves := [view.isotonic.low for view in audit.views if view.isotonic]:
@@ -315,14 +315,14 @@ def diagrams_note(audit: Audit, pictures: int) -> str | None:
 
 
 def levels_note(audit: Audit, pictures: int = 1) -> str:
-    """Return how to read pictures of all levels, of which there are so many."""
+    """Return the legend of pictures of all levels, by their number."""
     sure, outcomes = confidence_text(audit.confidence), outcomes_called(audit)
     seen = f"{outcomes} at or below the predicted quantile of this level"
     below = f"{outcomes} lie lower than predicted"
     band = f"where the whole line lies in {sure} of simulations"
     if "quantile" in audit.about and any(x.rows < audit.n_samples for x in audit.views if not x.group):
         seen += " (where a row states none there, counted as suits the forecast)"
-    if any(view.cumulative.bands for view in audit.views if view.cumulative):  # of times
+    if any(view.cumulative.bands for view in audit.views if view.cumulative):  # for times
         seen += " (Kaplan–Meier: no time is filled in; the line ends where ten rows are followed)"
         below = "events come earlier than predicted"
         band = f"chance alone, about {sure} for the whole line"
@@ -335,7 +335,7 @@ def levels_note(audit: Audit, pictures: int = 1) -> str:
 
 
 def chance_note(audit: Audit) -> str:
-    """Return what a picture of the evidence shows."""
+    """Return the legend of a picture of the evidence."""
     outcomes = outcomes_called(audit)
     drawn = f"in each set of {outcomes} simulated from the model's own predictions"
     if audit.clusters is not None or audit.functional is not None:
@@ -344,7 +344,7 @@ def chance_note(audit: Audit) -> str:
 
 
 def chance_title(reached: int, draws: int) -> str:
-    """Return how the evidence of the labels stands among that of the simulated sets."""
+    """Return how the observed evidence ranks among the simulations."""
     count = f"{reached:,}" if reached else "None"
     return f"{count} of {draws:,} simulations gave evidence this strong."
 
@@ -353,7 +353,7 @@ def chance_title(reached: int, draws: int) -> str:
 
 
 def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
-    """Return what a table of views shows; ``noun``: "group", "class" or "part"."""
+    """Return the title of a table of views; ``noun``: "group", "class" or "part"."""
     of_numbers = noun == "class" and vocabulary.of_distributions(audit)
     lead, noun = audit.story.subject, "probability" if of_numbers else noun
     of = [v for v in views if v.group or v.lens.startswith("class:") or noun == "probability"]
@@ -377,7 +377,7 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
 
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
-    """Return what the bars of a table of slices are."""
+    """Return the legend of the bars in a table of slices."""
     text = f"Thin bars: {_intervals(audit)}; thick: each alone, {sizes.own_sure(audit)}."
     inside = f"thick bar inside{vocabulary.only_with(audit)}"
     text += f" Beyond your limit: thin bar outside it; within: {inside}." if audit.limit else ""
@@ -388,7 +388,7 @@ def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) ->
 
 
 def members_note(audit: Audit) -> str:
-    """Say why another share may be predicted than an interval is called by: few members, and ties."""
+    """Return why predicted shares may differ from an interval's name: few members, or ties; or ""."""
     if any(sizes.with_ties(view) for view in audit.views):
         return "With ties: values equal to a quantile, or to the end of an interval, count too."
     if not ("members" in audit.about or audit.about == POSTERIOR) or vocabulary.of_probabilities(audit):
@@ -397,7 +397,7 @@ def members_note(audit: Audit) -> str:
 
 
 def made_note(audit: Audit, shown: Sequence[View | Part]) -> str:
-    """Say of what is shown which groups an audit makes itself, and what is projected; "" if nothing."""
+    """Return remarks on groups that the audit makes itself, and on projected values; or ""."""
     groups = (of.group for of in shown if isinstance(of, View) and of.group)
     made = dict.fromkeys(text for group in groups if (text := vocabulary.made_by(audit, group)))
     projected = any(of.projected for of in shown)

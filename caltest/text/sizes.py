@@ -1,4 +1,4 @@
-"""How an error's size is written, and how it stands to the limit."""
+"""The size of an error in words, and its relation to the limit."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from caltest.auditing.views import Condition, Part, Rest, Sized, View
 from caltest.lenses import within
 from caltest.text import vocabulary as words
 
-RARE = 0.05  # predicted and observed rates below which an error is stated as a ratio
+RARE = 0.05  # predicted and observed rates up to which an error is written as a ratio
 _TOLD_RATIO = 1.25
-_TIED = 0.35  # of what an interval or quantile leaves out, or has, by its name
-_ALIKE = 5e-5  # an error too small to write its rates with more than a digit
-MOST_TIMES = 1e4  # a larger ratio is none that rows could show
-PARTS = {10: "tenth", 5: "fifth", 2: "half"}  # what parts are called
+_TIED = 0.35  # share of min(level, 1 − level) by which ties must exceed the level to be mentioned
+_ALIKE = 5e-5  # errors too small to write rates with more than one decimal
+MOST_TIMES = 1e4  # larger ratios are treated as unbounded: rows cannot show them
+PARTS = {10: "tenth", 5: "fifth", 2: "half"}  # names of parts
 
 
 def _left(rest: Rest) -> tuple[set[Condition], Condition]:
-    """Return the conditions of the larger group, and the one that its rest does not meet."""
+    """Return the conditions of the larger group, and the one that the other rows do not meet."""
     around = set(rest.parent.conditions if rest.parent else ())
     (left,) = set(rest.group.conditions) - around
     return around, left
 
 
 def left_by(rest: Rest) -> str:
-    """Return which rows a group leaves, as the end of a sentence."""
+    """Return the rows outside the group, as the end of a sentence."""
     left = _left(rest)[1]
     start = f"{words.where(rest.parent)} and" if rest.parent else " where"
     return f"{start} {shown_column(left.column)} is not {left.called}"
 
 
 def impossible_rows(audit: Audit) -> str:
-    """Return in how many rows a label of probability 0 was observed."""
+    """Return in how many rows a label with predicted probability 0 was observed."""
     rows = f"{audit.impossible:,} of {numbers.counted(audit.n_samples, 'row')}"
     certain = "was certain and wrong: it " if audit.n_classes == 2 else ""
     seen = "label" if audit.n_classes else "outcome"
@@ -43,17 +43,17 @@ def impossible_rows(audit: Audit) -> str:
 
 
 def rates(view: Sized) -> tuple[float, float]:
-    """Return what is predicted on average, and what was observed; 0 without an event."""
+    """Return the mean prediction and observation; 0 without an event."""
     return view.predicted or 0.0, view.observed or 0.0
 
 
 def both(of: Sized) -> tuple[str, str]:
-    """Write what is predicted on average, and what was observed."""
+    """Write the mean prediction and observation."""
     return percents(*rates(of), 1, of.low or 0.0, of.high or 0.0)
 
 
 def told_as_ratio(view: View, audit: Audit) -> bool:
-    """Say whether an error is stated as a ratio: of rare events, or of outcomes if the limit is one."""
+    """Return whether an error is written as a ratio: for rare events, or numbers with a ratio limit."""
     low, high = sorted(rates(view))
     if unit().of_outcomes:
         return audit.materiality is None and audit.materiality_ratio is not None and low > 0.0
@@ -61,7 +61,7 @@ def told_as_ratio(view: View, audit: Audit) -> bool:
 
 
 def off_centre(audit: Audit, of: View | Part) -> str:
-    """Return what else an interval with too few outcomes may be, if its median is shown to be wrong."""
+    """Return " or off-centre" for a too narrow interval whose median is proved wrong too; else ""."""
     start, kind, _ = of.lens.rpartition("interval:")
     if not kind or of.side != "over" or isinstance(of, Part):
         return ""
@@ -70,12 +70,12 @@ def off_centre(audit: Audit, of: View | Part) -> str:
 
 
 def way_of(view: View, audit: Audit) -> str:
-    """Return which way a view's mean is wrong, of one with a direction."""
+    """Return the direction of a view's error, for a view with one."""
     return f"{words.way(view.direction, view.lens)}{off_centre(audit, view)}"
 
 
 def too(view: View, audit: Audit) -> str:
-    """Return which way and by how much a view's mean is wrong, of one with a direction."""
+    """Return direction and size of a view's error, for a view with a direction."""
     side, (predicted, observed) = way_of(view, audit), rates(view)
     if words.is_stated(view.lens):
         stated, share = percents(predicted, observed)
@@ -92,17 +92,17 @@ def too(view: View, audit: Audit) -> str:
 
 
 def sure(audit: Audit) -> str:
-    """Return how sure all intervals are together: "95% confidence"."""
+    """Return the joint confidence of all intervals: "95% confidence"."""
     return f"{numbers.confidence_text(audit.confidence)} confidence"
 
 
 def own_sure(audit: Audit, ends: int = 2) -> str:
-    """Return how sure an interval is that allows for no other, or one end of it."""
+    """Return the confidence of an interval by itself, or of one of its ends."""
     return numbers.confidence_text(1.0 - ends * min(audit.alpha, 0.25))
 
 
 def interval(view: View | Part | Rest, audit: Audit) -> str:
-    """Return where the error lies: "between 5.9 and 9.8 points too low (95% confidence)".
+    """Return the interval of an error: "between 5.9 and 9.8 points too low (95% confidence)".
 
     Of one side: how large it is at least, or, by the interval of its own, at most.
     """
@@ -120,12 +120,12 @@ def interval(view: View | Part | Rest, audit: Audit) -> str:
 
 
 def own_most(of: Sized, audit: Audit) -> float:
-    """Return how large an error of the one side that matters is at most, by its own interval."""
+    """Return the largest error on the side that matters, by the view's own interval."""
     return max((of.own_high or 0.0) if audit.limit.only == "over" else -(of.own_low or 0.0), 0.0)
 
 
 def ends(of: Sized, audit: Audit, *, own: bool = False) -> str:
-    """Return the interval of an error, or its own: "−9.8 to −5.9", "1.2 or more" without an end.
+    """Return the interval of an error, joint or own: "−9.8 to −5.9"; "1.2 or more" without an end.
 
     Of one side, the joint interval says how large an error is at least, its own how large at most.
     """
@@ -141,7 +141,7 @@ def ends(of: Sized, audit: Audit, *, own: bool = False) -> str:
 
 
 def between(low: float, high: float, lens: str) -> str:
-    """Return between which errors one lies."""
+    """Return an interval of errors in words."""
     if low > 0.0 or high < 0.0:
         least, most = outward_points(*sorted((abs(low), abs(high))))
         side = words.counted_way("over" if low > 0.0 else "under", lens)
@@ -155,19 +155,19 @@ def between(low: float, high: float, lens: str) -> str:
 
 
 def distances(of: Sized) -> tuple[str, str]:
-    """Return how far from 0 the ends of an interval are, the nearer one first, in points."""
+    """Return the distances of an interval's ends from 0, the nearer one first, in points."""
     return outward_points(*sorted((abs(of.low or 0.0), abs(of.high or 0.0))))
 
 
 def estimated(error: float, lens: str = "") -> str:
-    """Return an estimated error: "13.9 points too high"; none is "0 points"."""
+    """Return an estimated error: "13.9 points too high"; 0 is "0 points"."""
     error = numbers.without_rounding(error)
     side = f" {words.counted_way('over' if error > 0.0 else 'under', lens)}" if error else ""
     return f"{numbers.about_points(abs(error), 'point')}{side}"
 
 
 def means(of: Sized) -> str:
-    """Return what is predicted and observed on average: "predicted 28.1%, observed 35.0%"."""
+    """Return the mean prediction and observation: "predicted 28.1%, observed 35.0%"."""
     predicted, observed = both(of)
     least, most = sorted(rates(of))
     if most - least < _ALIKE and least >= 0.1 and not unit().of_outcomes:
@@ -177,7 +177,7 @@ def means(of: Sized) -> str:
 
 
 def with_ties(of: Sized) -> bool:
-    """Whether an interval or quantile states clearly more than its name, as values at its ends do.
+    """Whether ties give an interval or quantile clearly more probability than its name says.
 
     Few members, of which none are equal, state up to a third of its tail more.
     """
@@ -187,12 +187,12 @@ def with_ties(of: Sized) -> bool:
 
 
 def bracketed(observed: str, of: Sized) -> str:
-    """Return what stands as observed in a table: in brackets where it is projected."""
+    """Return the observed value for a table: in brackets if it is projected."""
     return f"({observed})" if of.projected else observed
 
 
 def times(view: Sized, audit: Audit) -> str:
-    """Return between which multiples of the true rate, or mean, what is predicted lies."""
+    """Return the interval of predicted ÷ true rate (or mean), in words."""
     predicted, (low, high) = view.predicted or 0.0, view.true_rates
     least, of = f"{math.floor(100.0 * predicted / high) / 100.0:.2f}", f"times the true {unit().mean}"
     if low <= predicted / MOST_TIMES:  # the true rate may be 0
@@ -203,14 +203,14 @@ def times(view: Sized, audit: Audit) -> str:
 
 
 def with_predictions(part: Part) -> str:
-    """Return which predictions a part has, as the end of a noun: "with predictions of 50%"."""
+    """Return the predictions in a part, as the end of a noun phrase: "with predictions of 50%"."""
     ends = dict.fromkeys(percents(part.start, part.end))
     return f"with predictions {'from' if len(ends) > 1 else 'of'} {' to '.join(ends)}"
 
 
 def whole_name(whole: View | Rest, audit: Audit) -> str:
-    """Return the rows of a mean, and of more than two classes, of which probability."""
-    if isinstance(whole, Rest):  # of two groups, one leaves the other
+    """Return the rows of a mean and, if several probabilities are audited, which one."""
+    if isinstance(whole, Rest):  # the rest of two groups is one of them
         around, left = _left(whole)
         for view in audit.views:
             own = view.conditions
@@ -225,7 +225,7 @@ def whole_name(whole: View | Rest, audit: Audit) -> str:
 
 
 def farthest(of: View | Part | Rest, audit: Audit) -> str:
-    """Return how large an error is possible, at most: in points or units, or as a ratio."""
+    """Return the largest possible error: in points or units, or as a ratio."""
     if math.isinf(own_most(of, audit) if audit.limit.only else of.most):
         return "unknown size"
     if only := audit.limit.only:
@@ -235,26 +235,26 @@ def farthest(of: View | Part | Rest, audit: Audit) -> str:
         _, side = max((-(of.low or 0.0), "under"), (of.high or 0.0, "over"))
         return f"up to {up_to(of.most)} {words.counted_way(side, of.lens)}"
     predicted, (least, most) = of.predicted or 0.0, of.true_rates
-    if least <= 0.0 or predicted <= 0.0:  # the true rate may be 0, or what is predicted is
+    if least <= 0.0 or predicted <= 0.0:  # the true rate, or the prediction, may be 0
         return "any factor"
     factor = max(predicted / least, most / predicted)
     return f"a factor of up to {math.ceil(100.0 * factor) / 100.0:,.2f}"
 
 
 def enough(of: View | Rest, audit: Audit) -> str:
-    """Return how many rows would settle it; of rows in clusters, how many clusters like these."""
+    """Return how many rows would settle it, or for clusters, how many clusters like these."""
     if of.clusters_needed is not None:
         return f"{about(of.clusters_needed)} clusters like these"
     return f"{about(of.rows_needed or 0)} {words.rows_called(audit)}s"
 
 
 def about(count: int) -> str:
-    """Return a number of rows to two figures, rounded up: "about 9,200"."""
+    """Return a number of rows rounded up to two figures: "about 9,200"."""
     step: int = 10 ** max(0, len(str(count)) - 2)
     return f"about {math.ceil(count / step) * step:,}"
 
 
-#: Where a mean error stands against the limit, in a table, if not by its name in the story.
+#: Places of a mean error against the limit, as written in tables, if not by their code.
 PLACES = {
     "likely": "likely beyond",
     "pointless": "limit above the rate",
@@ -268,6 +268,6 @@ PLACES = {
 
 
 def settled(audit: Audit, of: View | Rest) -> str:
-    """Return whether a mean is shown to be within the limit, and if not, what would show it."""
+    """Return whether a mean is proved within the limit, or what would prove it."""
     place = audit.story.mark(of).place
     return PLACES.get(place, place).format(about(of.rows_needed or 0), ends=words.ends_wanted(audit))

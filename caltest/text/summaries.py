@@ -1,4 +1,4 @@
-"""Summaries of all results but audits: the facts that templates name, and how they are laid out."""
+"""Summaries of all results except audits: facts for the templates, and tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from caltest.spelling import alike
 from caltest.text import filled, vocabulary, width
 from caltest.text.vocabulary import group_name, is_stated, lens_name, limit, listed, subject, where
 
-if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need be
+if TYPE_CHECKING:  # whoever has a result has loaded its module; others need not be
     from caltest.auditing.plan_rows import AuditPlan, PlannedView
     from caltest.bounds.certificates import Certificate
     from caltest.bounds.lower import MiscalibrationBounds, SideBound
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # whoever has a result has loaded its module; no other need b
 
 # ------------------------------------------------------------------ a test, and a recalibration
 
-_UNRESOLVED = 1e-9  # an approximate tail is not printed beyond this
+_UNRESOLVED = 1e-9  # approximate tails below it are not printed
 
 _COUNTS_AGAINST = {
     "greater": "at least this large",
@@ -45,7 +45,7 @@ _COUNTS_AGAINST = {
 
 
 def calibration(result: CalibrationResult) -> str:
-    """Return what was tested, found, and may be concluded."""
+    """Return the summary of a test: what was tested, found, and may be concluded."""
     apart = ("effective_n", "clusters", "sampling_rates")
     p = f"{'at most ' if result.guarantee == 'bound' else ''}{result.pvalue:.3g}"
     if result.guarantee == "approximate" and result.pvalue < _UNRESOLVED:
@@ -57,14 +57,14 @@ def calibration(result: CalibrationResult) -> str:
 
 
 def statistic(result: CalibrationResult) -> float:
-    """Return the statistic, or 0 where it is rounding beside the draws."""
+    """Return the statistic, or 0 if it is rounding error relative to the draws."""
     draws = result.null_distribution
     finite = draws[np.isfinite(draws)] if draws is not None else np.empty(0)
     return without_rounding(result.statistic, *([np.abs(finite).max()] if len(finite) else []))
 
 
 def rounded(step: float, n_summed: int = 1) -> str:
-    """Return what a stated probability stands for, and the sum of several; 70% is an example.
+    """Return the range a rounded probability stands for, with 70% as the example, and that of a sum.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def rounded(step: float, n_summed: int = 1) -> str:
 
 
 def recalibration(result: Recalibration) -> str:
-    """Return the line that recalibrates."""
+    """Return the summary of a recalibration line."""
     return filled("recalibration", result.warnings, r=result, chi_square=chi_square)
 
 
@@ -93,13 +93,13 @@ def chi_square(test: ChiSquareTest) -> str:
     return f"χ² = {test.statistic:.4g}, {freedom}, p = {test.pvalue:.3g}"
 
 
-# ------------------------------------------------------------------ at least
+# ------------------------------------------------------------------ lower bounds
 
-_PLACES = 5  # that are named, of a side
+_PLACES = 5  # places named per side
 
 
 def bounds(b: MiscalibrationBounds) -> str:
-    """Return what is proved of either side, and where."""
+    """Return the summary of lower bounds: what is proved on each side, and where."""
     layout = "  {:<24}  {:>18}  {:>18}"
     table = [layout.format("", "too high by", "too low by")]
     for view in b.views:
@@ -119,7 +119,7 @@ def bounds(b: MiscalibrationBounds) -> str:
 
 
 def _places(side: SideBound) -> list[str]:
-    """Lay out the named places as a table, from low to high probability."""
+    """Return the named places as a table, from low to high probability."""
     named = [place for place in side.places if place.named]
     layout = "  {:>9}  {:>9}  {:>8}  {:>9}  {:>8}  {}"
     lines = [layout.format("from", "to", "rows", "predicted", "observed", "some wrong by")]
@@ -133,20 +133,20 @@ def _places(side: SideBound) -> list[str]:
     return lines
 
 
-# ------------------------------------------------------------------ at most
+# ------------------------------------------------------------------ certificates
 
-_RANGES = 6  # that are named
+_RANGES = 6  # ranges named
 
 
 def certificate(c: Certificate) -> str:
-    """Return what is certified, and what is proved wrong."""
+    """Return the summary of a certificate: the certified limit, and errors it proves."""
     largest = sorted(sorted(c.miscalibrated, key=lambda each: -each.at_least)[:_RANGES])
     facts: dict[str, Any] = {"at_most": at_most, "at_least": at_least, "between": _of_scores}
     return filled("certificate", c.warnings, c.story, c=c, largest=largest, **facts)
 
 
 def _of_scores(low: float, high: float) -> str:
-    """Name a range of predicted probabilities."""
+    """Return a range of predicted probabilities in words."""
     first, last = percents(low, high, 1)
     return f"where {first} is predicted" if low == high else f"where {first} to {last} is predicted"
 
@@ -166,13 +166,13 @@ def at_least(distance: float) -> str:
 # ------------------------------------------------------------------ a comparison
 
 _NAME = 32  # characters of a model's name
-_COLUMN = 20  # in tables
+_COLUMN = 20  # the same in tables
 _LOSSES = {"log_loss": "log loss", "brier": "Brier score", "crps": "CRPS", "squared": "squared error"}
 _LOSSES |= {"median": "absolute error", "quantile": "quantile score", "expectile": "asymmetric error"}
 
 
 def comparison(c: Comparison) -> str:
-    """Return which model is nearest, where each is wrong, the scores, and what to do."""
+    """Return the summary of a comparison: nearest model, errors, scores and next steps."""
     story, lead = c.story, c.nearest
     findings: list[Any] = [story.subject, *story.others]
     names = dict(zip(c.names, shown_names(c), strict=True))
@@ -241,12 +241,12 @@ def comparison(c: Comparison) -> str:
 
 
 def loss_name(c: Comparison) -> str:
-    """Return what the loss is called by which models are compared, too or alone."""
+    """Return the name of the loss used to compare models."""
     return _LOSSES.get((c.functional or "").partition(":")[0], _LOSSES[c.loss])
 
 
 def shown_names(c: Comparison, most: int = _NAME) -> list[str]:
-    """Return short names that differ: longer ones if need be, and at last numbered ones."""
+    """Return short distinct names: longer ones if necessary, and as a last resort numbered."""
     for room in (most, 4 * most):
         names = [shown(name, room) for name in c.names]
         if len(set(names)) == len(names):
@@ -261,7 +261,7 @@ _ZERO = "none (h = 0)"
 
 
 def estimation(found: SquaredErrorEstimate) -> str:
-    """Return what was estimated, the table of functions, which was picked, and the p-value."""
+    """Return the summary of an estimate: table of functions, the recommended one, and the p-value."""
     names = [_name(each) for each in found.functions]
     wide = max(len(_ZERO), *map(len, names))
     layout = f"  {{:<{wide}}}  {{:<20}}  {{:<14}}  {{}}"
@@ -286,7 +286,7 @@ def _name(function: FunctionRisk) -> str:
 
 
 def _root(risk: float, error: float) -> str:
-    """Write 100 times the root of a mean risk, by which functions are ranked, and its error."""
+    """Write 100 times the root of a mean risk, which ranks functions, with its error."""
     root = risk**0.5
     return f"{100 * root:.3f} ± {50 * error / root if root > 0.0 else 0.0:.3f}"
 
@@ -303,7 +303,7 @@ def _with_error(value: float, error: float) -> str:
 
 
 def planning(result: Simulation) -> str:
-    """Return what was assumed, tested and found."""
+    """Return the summary of a power analysis: assumption, test and result."""
     null = any(point.false_rejections is not None for point in result.points)
     layout = "  {:>10}  {:>9}  {:>8}  {:>16}"
     head = layout.format("rows", "data sets", "rejected", "95% interval")
@@ -320,7 +320,7 @@ def planning(result: Simulation) -> str:
 
 
 def audit_plan(result: AuditPlan) -> str:
-    """Return how many rows would settle an audit, and which views need most of them."""
+    """Return the summary of an audit plan: the rows needed, and the views that need most."""
 
     def name(view: PlannedView) -> str:
         whole = View(view.lens, view.event, view.group, 0)
@@ -345,11 +345,11 @@ def audit_plan(result: AuditPlan) -> str:
     return filled("plan", notes, result.story, limit=limit(result), **facts)
 
 
-_PLANNED = 12  # views of one table
+_PLANNED = 12  # views in a table
 
 
 def _look_alikes(groups: Iterable[Any]) -> list[Premise]:
-    """Ask about values of a column that look like one."""
+    """Return questions about values in a column that may mean the same."""
     values: dict[str, dict[str, None]] = {}
     for each in groups:
         values.setdefault(each.column, {})[each.value] = None
@@ -378,7 +378,7 @@ _BETS = {
 
 
 def monitor(state: MonitorState) -> str:
-    """Return whether there is an alarm, which error is proved and where, the odds, and what to do."""
+    """Return the summary of a monitor: alarm, proved error and its place, odds, and next steps."""
     times, change = state.about == Survival.about, state.mode == "change"
     means = any(each.kind == "mean" for each in state.evidence)
     unit, per = ("units", 0.01) if means else ("events per 100 rows" if times else "points", 1.0)
@@ -415,7 +415,7 @@ def monitor(state: MonitorState) -> str:
 
 
 def evidence_name(each: Evidence) -> str:
-    """Return whose evidence it is."""
+    """Return the rows that the evidence is about."""
     return "all rows" if each.column is None else f"{shown(each.column)} = {shown(each.value or '')}"
 
 
@@ -434,7 +434,7 @@ def odds(log_evalue: float) -> str:
 
 
 def score(logarithm: float) -> str:
-    """Write a number, in two digits, if its logarithm is given."""
+    """Write a number with two digits, given its logarithm."""
     if logarithm > _BILLION:
         return "more than a billion"
     value = float(f"{math.exp(logarithm):.2g}")
@@ -442,7 +442,7 @@ def score(logarithm: float) -> str:
 
 
 def _between_points(unit: str, low: float, high: float) -> str:
-    """Say between which errors a mean lies: predicted less observed."""
+    """Write the interval of a mean error (predicted minus observed) in words."""
     ends = outward_points(low, high)
     if low > 0.0 or high < 0.0:
         near, far = (ends[0], ends[1]) if low > 0.0 else (ends[1], ends[0])
@@ -452,14 +452,14 @@ def _between_points(unit: str, low: float, high: float) -> str:
 
 # ------------------------------------------------------------------ a monitor
 
-_MOST_POWERS = 12.0  # of ten: what is more is drawn there
+_MOST_POWERS = 12.0  # powers of ten; larger ones are drawn there
 _POWERS = {-6: "1 to a million", -3: "1 to 1,000", 0: "1 to 1", 3: "1,000 to 1", 6: "a million to 1"}
 _POWERS |= {9: "a billion to 1", 12: "a trillion to 1"}
-_LEVEL = 0.05  # of limits and bands
+_LEVEL = 0.05  # error level of limits and bands
 
 
 def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
-    """Return the path of the evidence, the error in every batch, and then and now, with titles."""
+    """Return pictures, with titles: evidence, error by batch, and reliability then and now."""
     ends = np.array([0.0, *(each.end for each in state.periods)])
     x = pictures.axis_between(0.0, 1.03 * max(float(ends[-1]), 1.0))
     goal, alarm = math.log10(state.threshold), [state.alarm_row] if state.alarm else []
@@ -493,7 +493,7 @@ def monitor_pictures(state: MonitorState) -> list[tuple[str, Picture]]:
 
 
 def _then_and_now(state: MonitorState, worst: Evidence) -> tuple[str, Picture]:
-    """Return reliability of the first rows and of the latest; of ranks, shares of outcomes."""
+    """Return the reliability of the first and the latest rows; for ranks, shares of outcomes."""
     ranks, marks, values = state.n_classes is None, [GRID], [0.0]
     series = [("thin", worst.first), ("line", worst.latest)]
     series = series[: 2 - np.array_equal(worst.first, worst.latest)]

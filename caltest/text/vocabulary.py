@@ -1,4 +1,4 @@
-"""The words that several results share: names of views and groups, and which way a model is wrong."""
+"""Words that results share: names of views and groups, and directions of errors."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
     from caltest.auditing.views import Group, View
     from caltest.statistics import Statistic
 
-#: What a model is called whose confidence is too high or too low.
+#: Names for a model whose confidence is too high or too low.
 TENDS: Mapping[str, str] = {"over": "overconfident", "under": "underconfident"}
-#: What a probability is.
+#: Directions for a probability.
 WRONG: Mapping[str, str] = {"over": "too high", "under": "too low"}
-#: Which way intervals and quantiles are wrong: one that is said to contain 95% of outcomes, and
-#: contains too few, is too narrow.
+#: Directions for intervals and quantiles: an interval said to contain 95% of outcomes, but containing
+#: fewer, is too narrow.
 _STATED: Mapping[str, Mapping[str, str]] = {
     "interval": {"over": "too narrow", "under": "too wide"},
     "quantile": {"over": "too low", "under": "too high"},
 }
-#: The same of all that is no probability: coverage that is claimed and not reached is too low.
+#: The same for everything that is not a probability: coverage below the claimed level is too low.
 _WAYS = {**_STATED, "coverage": {"over": "too low", "under": "too high"}}
-_POINTS = "mean", "expectile"  # what point forecasts state
+_POINTS = "mean", "expectile"  # functionals of point forecasts
 _COUNTED: Mapping[str, str] = {"over": "fewer than predicted", "under": "more than predicted"}
 
-#: What nulls and statistics are called in sentences, where not by their names.
+#: Names of nulls and statistics in sentences, if they differ from their codes.
 CALLED: Mapping[str, str] = {
     "monte_carlo": "Monte Carlo test",
     "cluster_signs": "cluster sign-flip test",
@@ -49,7 +49,7 @@ _ACRONYMS = "ece", "mce", "ace", "esce", "ecd", "crps"
 
 
 def estimated(statistic: Statistic, value: float, lens: str | None, calibrated: float | None) -> str:
-    """Write an estimate beside what a calibrated model would have."""
+    """Write an estimate with the value that a calibrated model would have."""
     name, n_bins = statistic.name, getattr(getattr(statistic, "binning", None), "n_bins", None)
     within = filter(None, (n_bins and f"{n_bins} bins", lens and f"lens {shown(lens)}"))
     about = f" ({text})" if (text := ", ".join(within)) else ""
@@ -59,7 +59,7 @@ def estimated(statistic: Statistic, value: float, lens: str | None, calibrated: 
 
 
 def posterior_size(of: PosteriorSize) -> str:
-    """Say how far draws are from true values, or two correlations from each other, as estimated."""
+    """Return the estimated error of one parameter's draws, or of a pair's correlation, in words."""
     if of.observed is not None and of.stated is not None:
         stated = f"{round(of.stated, 2) + 0.0:.2f}".replace("-", "−")
         return f"correlation: stated {stated}, observed {in_units(of.observed, unit=1.0)}"
@@ -77,14 +77,14 @@ def posterior_size(of: PosteriorSize) -> str:
 
 
 def posterior_rows(audit: Audit) -> list[tuple[str, PosteriorSize, str, str]]:
-    """Return a table of parameters and pairs: name, whose size, the size in words, adjusted p-value."""
+    """Return a table of parameters and pairs: name, size, size in words, adjusted p-value."""
     listed = audit.posterior[:_LISTED]
     names = (" and ".join(map(shown_column, of.names)) for of in listed)
     ps = (pvalue(of.adjusted, audit.alpha) for of in listed)
     return list(zip(names, listed, map(posterior_size, listed), ps, strict=True))
 
 
-#: What stands above that table.
+#: The note above that table.
 POSTERIOR_NOTE = (
     "As estimated, each with 95% limits. Shift: mean of the draws less true value, in standard "
     "deviations of the posterior. Spread ×: what that of the draws would have to be multiplied by."
@@ -102,11 +102,11 @@ _EVENT = 60  # characters of an event's name
 
 
 def capital(text: str) -> str:
-    """Return a sentence's beginning."""
+    """Return a text with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
-#: Words of ours that names of views begin with; others are of the data, and stay as they are.
+#: Our own words at the beginning of names; other words come from the data and stay unchanged.
 _OURS = {
     *("the", "class", "all", "rows", "top", "median", "whole"),
     *("dependence", "ordered", "mean", "how", "risk", "chance"),
@@ -114,16 +114,16 @@ _OURS = {
 
 
 def begun(name: str) -> str:
-    """Return the name of a view as a sentence begins with it; a name of the data is not changed."""
+    """Return a view's name as it begins a sentence; names from the data are not changed."""
     return capital(name) if name.partition(" ")[0] in _OURS else name
 
 
-_NAMED = 3  # groups or classes in one sentence
-_COLUMN = 5  # characters of a column's name, at least
+_NAMED = 3  # groups or classes named in a sentence
+_COLUMN = 5  # fewest characters of a column's name
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a sentence has them, the first few of many; groups are kept apart."""
+    """Return names as a list in a sentence, at most the first few; names of groups are kept apart."""
     each = list(dict.fromkeys(names))
     apart = any("," in name or "=" in name or " and " in name for name in each)
     if len(each) > _NAMED:
@@ -136,12 +136,12 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _ways(audit: Audit | AuditPlan) -> Mapping[str, str]:
-    """Return which ways errors of all that is looked at are."""
+    """Return the words for the directions of errors in an audit."""
     return _WAYS.get(audit.views[0].lens, WRONG) if of_probabilities(audit) else _COUNTED
 
 
 def limit(audit: Audit | AuditPlan) -> str | None:
-    """Return the limit that was set, as a noun: "2 points", "2 points too high"; None without one."""
+    """Return the limit as a noun: "2 points", "2 points too high"; None without one."""
     of, ways = audit.limit, _ways(audit)
     ends = {side: each for side, each in (("under", of.under), ("over", of.over)) if each is not None}
     by = " or ".join(f"{points(each)} {ways[side]}" for side, each in ends.items()) or None
@@ -161,43 +161,43 @@ def inside(audit: Audit | AuditPlan) -> str:
 
 
 def ends_wanted(audit: Audit) -> str:
-    """Return the options that "within" takes, of points: "low and high"; "" if these are given."""
+    """Return the options that "within" needs for point forecasts: "low and high"; "" if given."""
     return " and ".join(str(Argument(end)) for end in ends_lacking(audit))
 
 
 def only_with(audit: Audit) -> str:
-    """Return what an interval inside the limit takes to be "within", as the end of a clause."""
+    """Return the condition for an interval within the limit to count as "within", as a clause end."""
     return f", but only with {ends} given" if (ends := ends_wanted(audit)) else ""
 
 
 def other_way(audit: Audit | AuditPlan) -> str:
-    """Return which errors do not matter: "too low"; "" where both do."""
+    """Return the direction that does not matter: "too low"; "" if both do."""
     ways = _ways(audit)
     return {"over": ways["under"], "under": ways["over"]}.get(audit.limit.only or "", "")
 
 
 def kind_of(lens: str) -> str:
-    """Return the kind of a lens, of an entry of a vector that of what looks at it."""
+    """Return the kind of a lens; for an entry of a vector, that of its inner lens."""
     return within(lens)[1].partition(":")[0]
 
 
 def is_single(audit: Audit) -> bool:
-    """Whether one number is predicted of every row: the probability of one event, or a point."""
+    """Whether each row has a single prediction: the probability of one event, or a point forecast."""
     return audit.n_classes == 2 or audit.functional is not None
 
 
 def of_distributions(audit: Audit) -> bool:
-    """Whether whole distributions of numbers are predicted, in rows with several views each."""
+    """Whether predictions are whole distributions of numbers, with several views of the same rows."""
     return not (audit.n_classes or is_single(audit))
 
 
 def of_probabilities(audit: Audit | AuditPlan) -> bool:
-    """Whether errors are those of probabilities of events, and not of intervals and quantiles."""
+    """Whether errors are those of event probabilities, not of intervals or quantiles."""
     return not any(is_stated(view.lens) for view in audit.views)
 
 
 def set_sizes(audit: Audit) -> str:
-    """Return how large sets are on average: "2.5 classes (median 2); none has no class, …"."""
+    """Return the average size of sets: "mean 2.53 classes, median 2; 0% are empty, …"."""
     of: Any = audit.set_sizes
     if of.empty is None:
         return f"mean {number(of.mean)}, median {number(of.median)}"
@@ -206,18 +206,18 @@ def set_sizes(audit: Audit) -> str:
 
 
 def unpromised(audit: Audit) -> str:
-    """Return by what coverage is shown where it is not claimed: "size, class and group"."""
+    """Return the columns by which coverage is shown without being claimed: "size, class and group"."""
     made = {"set size": "size", "interval width": "width", "class": "class"}
     return listed(made.get(view.group.column, "group") for view in audit.described if view.group)
 
 
 def rows_called(audit: Audit) -> str:
-    """Return what a row is."""
+    """Return the noun for a row."""
     return "simulation" if audit.about == POSTERIOR else "row"
 
 
 def outcomes_called(audit: Audit) -> str:
-    """Return what is observed of all rows."""
+    """Return the noun for outcomes, in the plural."""
     if audit.about == POSTERIOR:
         return "true values"
     if audit.n_classes:
@@ -226,41 +226,41 @@ def outcomes_called(audit: Audit) -> str:
 
 
 def is_stated(lens: str) -> bool:
-    """Whether an interval or a quantile is looked at, and not a probability."""
+    """Whether a lens shows an interval or a quantile, not a probability."""
     return kind_of(lens) in _STATED
 
 
 def way(side: str | None, lens: str = "") -> str:
-    """Return which way a probability is wrong, or an interval or quantile; "" without a side."""
+    """Return the direction of an error for a probability, interval or quantile; "" without a side."""
     return _WAYS.get(kind_of(lens), WRONG).get(side or "", "")
 
 
 def counted_way(side: str | None, lens: str = "") -> str:
-    """Return which way an error is: a probability too high, or outcomes fewer than predicted."""
+    """Return the direction of an error: too high, or for stated intervals, fewer than predicted."""
     return _COUNTED.get(side or "", "") if is_stated(lens) else way(side, lens)
 
 
 def lenses_of(audit: Audit) -> tuple[str, ...]:
-    """Return the lenses of an audit, those of all entries and pairs of a vector as one."""
+    """Return the lenses of an audit, with all entries, and all pairs, of a vector as one."""
     known = ((lens, *within(lens)) for lens in audit.lenses)
     each = (f"entry:*/{inner}" if lens.startswith("entry:") else lens for lens, _, inner in known)
     return tuple(dict.fromkeys("pair:*" if kind_of(lens) == "pair" else lens for lens in each))
 
 
 def event_name(audit: Audit) -> str:
-    """Return what class 1 of two classes is called."""
+    """Return the name of class 1 of two."""
     return shown_event(audit.event or "class 1")
 
 
 def shown_event(name: str) -> str:
-    """Return the name of an event as it stands in a sentence; one that could be misread is quoted."""
+    """Return the name of an event in a sentence, in quotation marks if it could be misread."""
     text = shortened(visible(name), _EVENT)
     plain = text.replace("-", "").replace("_", "").replace(" ", "").isalnum() and text == text.strip()
     return text if plain else f"“{text}”"
 
 
 def lens_name(view: View) -> str:
-    """Return what is looked at, whatever the rows."""
+    """Return the name of what a view shows, without its rows."""
     if view.lens in (TOP_LABEL, COVERAGE):
         return "the top class" if view.lens == TOP_LABEL else COVERAGE
     entry, lens = within(view.lens)
@@ -287,7 +287,7 @@ def lens_name(view: View) -> str:
 
 
 def risk_name(view: View, *, named: bool = True) -> str:
-    """Return how a horizon is named: "365-day risk of death", or "risk by 365" without names."""
+    """Return the name of a horizon's risk: "365-day risk of death", or "risk by 365" without a unit."""
     at = view.horizon or Horizon(view.lens.partition(":")[2], None, None)
     if at.seen:
         return f"chance that {shown_event(at.event or 'the event')} is seen by {at.when}"
@@ -297,7 +297,7 @@ def risk_name(view: View, *, named: bool = True) -> str:
 
 
 def subject(view: View) -> str:
-    """Return whose mean is predicted, as the subject of a sentence."""
+    """Return the view's prediction as the subject of a sentence."""
     if view.lens in (TOP_LABEL, COVERAGE):
         return "the model's confidence in its top class" if view.lens == TOP_LABEL else COVERAGE
     if view.event is None:
@@ -317,22 +317,22 @@ def subject(view: View) -> str:
 
 
 def group_name(group: Group | None) -> str:
-    """Return a group as it is shown: "sex = F, age = 65 and over", or "all rows"."""
+    """Return the name of a group: "sex = F, age = 65 and over", or "all rows"."""
     return "all rows" if group is None else group.words
 
 
 def where(group: Group | None) -> str:
-    """Return in which rows, as the end of a sentence; nothing for all rows."""
+    """Return the rows of a group as the end of a sentence; "" for all rows."""
     return "" if group is None else f" where {' and '.join(each.clause for each in group.conditions)}"
 
 
 def view_name(view: View) -> str:
-    """Return what is looked at, and in which rows, as a sentence has it."""
+    """Return the name of a view with its rows, for a sentence."""
     return lens_name(view) + where(view.group)
 
 
 def short_group(group: Group) -> str:
-    """Return a group of numbers as a table has it: its "predicted level" is its "level"."""
+    """Return a group's name for a table; in audits of distributions "predicted level" is "level"."""
     return re.sub(r"^predicted (level|spread|survival) =", r"\1 =", group_name(group))
 
 
@@ -344,7 +344,7 @@ _MADE: Mapping[str, str] = {
 
 
 def made_by(audit: Audit, group: Group) -> str:
-    """Return by what the audit made a group of numbers itself, as a sentence; "" of one of a column."""
+    """Return how the audit made a group of distributions itself, as a sentence; "" for other groups."""
     if not is_made(audit, group):
         return ""
     text = _MADE[group.column.removesuffix(OF_MODEL)]
@@ -355,13 +355,13 @@ def made_by(audit: Audit, group: Group) -> str:
 
 
 def short_name(view: View) -> str:
-    """Return what is looked at, as a table has it: "80% interval", "risk by 1"."""
+    """Return a view's name for a table, without rows: "80% interval", "risk by 1"."""
     risk = kind_of(view.lens) == "until"
     return risk_name(view, named="/" in view.lens) if risk else lens_name(view).removeprefix("the ")
 
 
 def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
-    """Return what is looked at, or only in which rows, as a table has it.
+    """Return a view's name, or that of its rows alone, shortened for a table.
 
     The name has at most so many characters, 16 at least. If that is too few, the name of a single
     column is shortened before its value; of several columns only the values are left.
@@ -381,7 +381,7 @@ def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
 
 
 def _fitted(parts: list[str], most: int, first: str = ", ") -> str:
-    """Join parts, the longest of them shortened."""
+    """Join parts, shortening the longest."""
     room = most - len(first) - (len(parts) - 2) * len(", ")
     fitting = [k for k in range(1, most) if sum(min(len(part), k) for part in parts) <= room]
     what, *others = (shortened(part, max(fitting, default=1)) for part in parts)
