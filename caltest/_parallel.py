@@ -69,16 +69,16 @@ class Workers:
     Parameters
     ----------
     n_jobs
-        As in joblib: None is one worker, unless a ``joblib.parallel_config`` says otherwise; −1 is all
-        cores. Workers are threads by default; the backend of a ``parallel_config`` wins. More than
-        there are cores are started up to 32 only.
+        As in joblib: None is one worker, unless a ``joblib.parallel_config`` sets another number; −1 is
+        all cores. Workers are threads by default; the backend of a ``parallel_config`` has priority.
+        More workers than cores are started up to 32 only.
     progress
         Show a bar on standard error, if that is a terminal.
     what, faster
-        What a warning says of work that takes long: what it is, and what to do instead. Without
-        ``faster`` there is no warning.
+        Words for the warning about long work: what it is, and what to do instead. Without ``faster``
+        there is no warning.
     part
-        Which part of that work is done, as shares of its time: from where, to where.
+        The part of that work to do, as shares of its time: start and end.
     """
 
     n_jobs: int | None = None
@@ -114,13 +114,13 @@ class Workers:
         Parameters
         ----------
         function
-            With the data inside (a partial, a method): every worker gets them once.
+            A function with its data inside (a partial, a method), which every worker gets once.
         tasks
-            Arguments, one tuple a task.
+            Arguments, one tuple per task.
         description
             The label of the progress bar.
         sizes
-            How long tasks take, one to the other; default: all as long.
+            Relative times of tasks; equal by default.
         """
         with single_threaded_blas():
             if (hands := 1 if len(tasks) < 2 else self.hands) == 1:

@@ -190,7 +190,7 @@ def law_of_sum(masses: Array) -> Array:
     Parameters
     ----------
     masses
-        (N, K + 1) the law of each number, on 0..K.
+        The law of each number on 0..K, (N, K + 1).
 
     Returns
     -------
@@ -229,9 +229,9 @@ def tail_of_sum(masses: Array, least: int) -> float:
     Parameters
     ----------
     masses
-        (N, K + 1) the law of each number, on 0..K.
+        The law of each number on 0..K, (N, K + 1).
     least
-        Where the tail begins.
+        The start of the tail.
 
     Examples
     --------

@@ -132,7 +132,7 @@ def rows_first(data: Any, what: str, *beside: Any) -> Any:
     Raises
     ------
     InputError
-        If neither says which it is.
+        If neither shows which dimension it is.
     """
     if not is_xarray(data) or len(data.dims) < 2:
         return data
@@ -260,7 +260,7 @@ def in_order_of(names: Sequence[str], columns: Sequence[str], what: str, whose: 
     Raises
     ------
     InputError
-        If the columns have other names, and neither say their places alone.
+        If the columns have other names, unless either names are numbers only.
     """
     places = matched(names, columns)
     if places is None and len(names) == len(columns) and (are_counted(names) or are_counted(columns)):

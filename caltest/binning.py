@@ -207,9 +207,9 @@ class MedianVariance(Binning):
 
     A bin is split as long as both halves stay large.
 
-    A bin's rows are split into those below the median of that class (of classes that vary alike, the
-    first) and the others: as published, so that these halves, which have no edges, are [a, b). A bin
-    is final if it has fewer than 2·``min_size`` rows, or if a half would have fewer than ``min_size``.
+    A bin's rows are split into those below the median of that class (the first of classes that vary
+    equally) and the others: as published, so these halves, which have no edges, are [a, b). A bin is
+    final if it has fewer than 2·``min_size`` rows, or if a half would have fewer than ``min_size``.
 
     Parameters
     ----------

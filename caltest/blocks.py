@@ -104,15 +104,15 @@ class Total(NamedTuple):
     Attributes
     ----------
     sums
-        Of every column: of draws of labels (1 + b, K), the observed ones first; or of clusters.
+        For every column: sums of draws of labels (1 + b, K), observed ones first; or sums of clusters.
     fixed
-        Of every column: what the predictions alone add up.
+        For every column: sums that depend on the predictions alone.
     rounding
-        How far two evaluations of a column's value may differ, (H,).
+        Largest difference of two evaluations of a column's value, (H,).
     impossible
         Rows whose label had probability 0.
     notes
-        What was done to the rows.
+        Notes on changes made to the rows.
     """
 
     sums: tuple[Any, ...]

@@ -1,8 +1,8 @@
 """Real predictions to practise on: seven models of scikit-learn's handwritten digits.
 
-``validation/make_digits_predictions.py`` made them, by stratified ten-fold cross-validation on all
-1797 rows. No row was seen by the model that predicts it, but each helped to train the models of the
-other folds; so it is only approximately true that the labels are independent given the predictions.
+``validation/make_digits_predictions.py`` made them, by stratified ten-fold cross-validation on all 1797
+rows. No row was seen by the model that predicts it, but each helped to train the models of the other
+folds; so the labels are only approximately independent given the predictions.
 """
 
 from __future__ import annotations

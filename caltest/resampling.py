@@ -65,15 +65,15 @@ class Draws:
     Attributes
     ----------
     sampler
-        Where draws are from.
+        The source of draws.
     observed
         The observed labels, (n,), or outcomes.
     count
         Number of draws B.
     place
-        How many draws come before the observed labels; 0: they are the first.
+        Number of draws before the observed labels; 0 if they are first.
     kept
-        All draws, where they are held: a block of the grid each, of two classes as bits.
+        All draws, if they are kept: one block of the grid each, for two classes as bits.
     """
 
     sampler: Sampler
@@ -159,9 +159,9 @@ def signed_columns(
     columns
         As for draws of outcomes; all forms are `HasSigns`.
     outcomes
-        The observed ones of the full predictions, (n,).
+        The observed outcomes of the full predictions, (n,).
     clusters, weights
-        The cluster of every row, (n,), 0..G−1, and what it counts.
+        The cluster of every row, (n,), 0..G−1, and its weight.
     """
     found, count = [], int(clusters.max()) + 1
     for form, places, own, observed in carried(columns, outcomes, clusters, weights):
@@ -199,7 +199,7 @@ def table(columns: Sequence[Column], draws: Draws, workers: Workers) -> Array:
     draws
         Labels of the full predictions.
     workers
-        Who does the work.
+        The worker pool.
     """
     values = np.empty((1 + draws.count, len(columns)))
     unseen, of_bits, inside, by_blocks = (list[int]() for _ in range(4))
@@ -246,9 +246,9 @@ class _Block:
     Attributes
     ----------
     columns, places
-        Statistics, lens by lens and view by view, and their places among the values.
+        Statistics, ordered by lens and view, and their places among the values.
     by_class
-        Those that look at one class each, of which all are evaluated together.
+        Statistics of one class each, all evaluated together.
     """
 
     columns: tuple[Column, ...]

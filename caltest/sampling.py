@@ -82,8 +82,8 @@ class SignSampler:
     seed
         The seed of the grid, which has blocks of draws only.
     every
-        How many clusters have their sign turned, the first ones: draw b is then the b-th of the 2^every
-        ways to do so, of which the way that turns none is left out. None: signs are drawn.
+        Number of clusters whose signs are enumerated, the first ones: draw b is then the b-th of the
+        2^every combinations, without the one that flips none. None: signs are drawn.
     """
 
     size: int

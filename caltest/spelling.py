@@ -192,11 +192,11 @@ def column_of(
     cells
         The cells of a column.
     what, kind
-        What the column is called in messages, and what rows of one value are: "cluster".
+        The name of the column in messages, and the noun for rows of one value: "cluster".
     needed
-        What to do about missing values, where there must be none.
+        Advice on missing values, if there must be none.
     read
-        What :func:`different` returns of them, if that is known.
+        The result of :func:`different`, if it is known already.
     """
     codes, distinct = read or different(cells, what)
     if distinct.dtype.kind in "iu":

@@ -353,11 +353,11 @@ def columns_of(
     given, what
         A data frame, a dict of columns or one column, and the name of the argument.
     only
-        What a single column is called that has no name.
+        Name for a single column without one.
     n_rows, beside
-        The number of rows, and, by name, what has the same ones.
+        The number of rows, and, by name, other data with the same rows.
     read
-        Reads a column, whose name in messages is given to it.
+        Reads a column; it also gets the column's name in messages.
     """
     if given is None:
         return {}

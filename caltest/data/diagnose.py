@@ -191,7 +191,7 @@ def in_steps(suspect: Suspect, step: float) -> Array:
     Raises
     ------
     InputError
-        If a value is no multiple, or a row sums to what no probabilities do that round to it.
+        If a value is not a multiple, or a row has a sum that no rounded probabilities have.
     """
     values, per_one = suspect.values, round(1.0 / step)
     counts = np.round(values * per_one)

@@ -35,12 +35,12 @@ class Feature:
     Attributes
     ----------
     name
-        Its name.
+        Name of the column.
     values
-        Numbers, (n,) of float64, NaN where missing; or the place of each row's level, (n,) of intp, −1
-        where missing.
+        Numbers, (n,) of float64, NaN if missing; or the place of each row's level, (n,) of intp, −1 if
+        missing.
     levels
-        Of a category, its values as text; none of numbers.
+        The values of a category as text; empty for numbers.
     dates
         Whether numbers are seconds since 1970.
     """
@@ -118,16 +118,16 @@ def read_features(
     n_rows
         Number of rows n.
     counting
-        The places of the rows that are kept. Default None: all of them.
+        Places of the rows to keep. Default None: all of them.
     what
-        What they are called in messages. Default "features".
+        Name of the argument in messages. Default "features".
     **beside
-        By name, what has the same rows.
+        Other data with the same rows, by name.
 
     Raises
     ------
     InputError
-        If these are no such columns, or if a category has too many values.
+        If these are not such columns, or if a category has too many values.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def read_order(order: Any, n_rows: int, counting: Places | None, **beside: objec
     Raises
     ------
     InputError
-        If it is not one column with a number or a date in every row that counts.
+        If it is not one column with a number or a date in every row of positive weight.
     """
     found = columns_of(_by_name(order), "order", "order", n_rows, _entries, beside)
     rows, cells = np.arange(n_rows) if counting is None else counting, next(iter(found.values()))

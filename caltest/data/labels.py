@@ -261,9 +261,9 @@ def kept_at(
     classes
         The names of the m classes, if there are any.
     rates
-        By class, its name or column, the share of its rows that were kept; 1 of others.
+        Share of rows kept, by class name or column; 1 for other classes.
     weights
-        What rows count in the means that the note tells.
+        Weights of rows in the means that the note reports.
 
     Raises
     ------

@@ -155,7 +155,7 @@ def _alike(members: Array, off: Array) -> tuple[float, float]:
 
 
 def chance_of_function(codes: Places, law: Law, outcomes: Any) -> float:
-    """Return the probability that codes are a function of the outcome by chance; 1 if they are none.
+    """Return the probability that codes are a function of the outcome by chance; 1 if they are not one.
 
     For classes: each class has one code, or each code one class, or each class a range of codes. For
     numbers: codes change a few times along the outcomes. If the predicted class was right in every row,

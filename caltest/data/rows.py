@@ -131,7 +131,7 @@ def row_weights(given: object, n: int) -> Array:
     Raises
     ------
     InputError
-        If these are not n numbers that are finite and not negative, at least two of them positive.
+        If these are not n finite, non-negative numbers, at least two of them positive.
 
     Examples
     --------
@@ -216,9 +216,9 @@ class Clustering:
     Attributes
     ----------
     known
-        The number of every name.
+        The number of every cluster name.
     totals
-        What the rows of every cluster count, (G,), or more numbers of which the others are 0.
+        The total weight of every cluster, (G,), perhaps padded with zeros.
     """
 
     known: dict[Hashable, int] = field(default_factory=dict)
@@ -275,15 +275,15 @@ def cluster_codes(clusters: object, n_rows: int) -> Spelled:
     Parameters
     ----------
     clusters
-        A column of n names or numbers, in any container: rows of one value, however it is written, are
-        one cluster, see :func:`caltest.spelling.spelled`.
+        A column of n names or numbers, in any container: rows with one value, in any spelling, are one
+        cluster, see :func:`caltest.spelling.spelled`.
     n_rows
         Number of rows n.
 
     Raises
     ------
     InputError
-        If it is no such column, an entry is missing, or all rows are in one cluster.
+        If it is not such a column, an entry is missing, or all rows are in one cluster.
 
     Examples
     --------
@@ -575,7 +575,7 @@ def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
     Raises
     ------
     InputError
-        If these are not n numbers or dates, or rows are such that their order cannot be looked at.
+        If these are not n numbers or dates, or if the order of such rows cannot be tested.
     """
     mixed = isinstance(rows.law, Point | Covered) or not (rows.clusters is None and rows.are_alike)
     if order is not None and (mixed or rows.law.seen is not None):

@@ -512,7 +512,8 @@ def predicted_by(model: Any, X: Any, y: object) -> tuple[Any, Any]:
     Raises
     ------
     InputError
-        If it is no fitted classifier, does not take the rows, or a label is none of its classes.
+        If it is not a fitted classifier, does not accept the rows, or a label is not one of its
+        classes.
     """
     regression = None if isinstance(model, type) else _forecasting(model)
     if isinstance(model, type) or not (regression or has(model, "predict_proba")):

@@ -141,7 +141,7 @@ Inequality: TypeAlias = Literal["mcdiarmid", "hoeffding"]
 
 @dataclass(frozen=True)
 class TailBound:
-    """What a distribution-free bound needs to know of a form."""
+    """The inputs of a distribution-free bound of a form."""
 
     #: "mcdiarmid" (biased estimator) or "hoeffding" (mean over pairs).
     inequality: Inequality

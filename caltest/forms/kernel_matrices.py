@@ -368,19 +368,19 @@ def incomplete_cholesky(
     weights
         W, positive semi-definite.
     order
-        (n,) an order of the rows.
+        An order of the rows, (n,).
     columns
-        The most columns L has. It has fewer if nothing is left but rounding.
+        Largest number of columns of L; fewer are used if only rounding is left.
     fewest, enough
         Stop after ``fewest`` columns if no more than the share ``enough`` of the trace is left out.
         Default: all columns.
     exhausted
-        Share of the largest diagonal entry below which what is left of an entry is rounding.
+        Share of the largest diagonal entry below which the residual of an entry is rounding.
 
     Returns
     -------
     Cholesky
-        L, (n, r); tr(W − LLᵀ) / tr W; and the rows taken as pivots, (r,), in the order taken.
+        L, (n, r); tr(W − LLᵀ) / tr W; and the pivot rows, (r,), in the order chosen.
 
     References
     ----------
@@ -450,14 +450,14 @@ class LowRank:
     Attributes
     ----------
     predictions
-        What they were made for.
+        The predictions that they belong to.
     features
-        Φ, (n, F), as rows count; of very many rows, computed when they are needed.
+        Weighted Φ, (n, F); for very many rows, computed when needed.
     missing
-        Share of the trace that ΦΦᵀ leaves out; None of random features, which leave out nothing on
+        Share of the trace that ΦΦᵀ leaves out; None for random features, which leave out nothing on
         average.
     of_parts
-        Whether it was fitted to a sample of rows that come one part after the other.
+        Whether it was fitted to a sample of rows that are read in parts.
     fitted_to
         Predictions that it was fitted to, and the features as a function of predictions.
     """

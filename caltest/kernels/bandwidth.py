@@ -243,15 +243,15 @@ def resolve(rule: str, probs: ArrayLike, metric: Distance, weights: Array | None
     metric
         The distance.
     weights
-        What every row counts, (n,), positive; a pair counts the product of both. Representative rows
-        are then at equal shares of the weight. Default None: all rows have equal weight.
+        Weights of rows, (n,), positive; a pair has the product of both. Representative rows are then at
+        equal shares of the weight. Default None: equal weights.
 
     Returns
     -------
     Bandwidth
         If the rule gives 0, as the median does when most predictions are equal, the mean of the
-        positive distances is taken instead; if all predictions are equal, 1. A note says so.
-        Distances up to 1e-7 count as 0.
+        positive distances is used instead; if all predictions are equal, 1. A note says so. Distances
+        up to 1e-7 are treated as 0.
 
     References
     ----------

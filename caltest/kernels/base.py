@@ -33,8 +33,8 @@ Terms: TypeAlias = "tuple[tuple[Kernel, Array | None], ...]"
 class Kernel(ABC):
     """Base class of kernels: positive semi-definite functions k(s, t) of two predictions.
 
-    A kernel of your own derives from this class and defines ``__call__``, ``paired`` and ``bound``;
-    make it a frozen dataclass.
+    Your own kernel derives from this class and defines ``__call__``, ``paired`` and ``bound``; make it
+    a frozen dataclass.
 
     Examples
     --------
@@ -610,15 +610,15 @@ def fourier_features(kernel: Any, probs: Array, count: int, seed: int = 0) -> Ar
     Parameters
     ----------
     kernel
-        Its bandwidth fitted. Gaussian and Exponential kernels of any distance, which are
-        shift-invariant (that of Hellinger in the square roots); the inner product, which is exact;
-        sums and multiples of these.
+        A kernel with a fitted bandwidth. Gaussian and Exponential kernels of any distance are
+        shift-invariant (Hellinger's in the square roots); the inner product is exact; sums and
+        multiples of these are supported.
     probs
         (n, m) predictions.
     count
-        Directions of every shift-invariant part: 2 ``count`` columns, cosines and sines.
+        Number of directions for every shift-invariant part: 2 ``count`` columns, cosines and sines.
     seed
-        Of the directions. Default 0: the same every time.
+        Seed of the directions. Default 0: the same every time.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Distributions of numbers, for models of a continuous outcome.
 
 A classifier predicts probabilities of classes, a regression or a tracker a distribution of numbers or
-vectors. The claim is the same, that the outcome is a draw from what was predicted, and so is the exact
-null: draw outcomes from the predicted distributions, which are held fixed. Give one of these objects
-instead of probabilities::
+vectors. Both claim that the outcome is a draw from the predicted distribution, and both have the same
+exact null: draw outcomes from the predicted distributions, which are held fixed. Pass one of these
+objects instead of probabilities::
 
     caltest.test(caltest.predictive.GaussianPredictions(mean, covariance), outcomes, "ecd")
 """
@@ -446,7 +446,7 @@ class OutcomeSampler:
     outcomes
         Takes a generator and a number of draws, returns (draws, n) or (draws, n, d) outcomes.
     size
-        Numbers in one draw, n·d.
+        Numbers per draw, n·d.
     seed
         The seed of the grid.
     """
@@ -457,7 +457,7 @@ class OutcomeSampler:
 
     @property
     def block(self) -> int:
-        """Draws in a block: fewer where rows are many, so that memory stays bounded."""
+        """Draws per block: fewer if rows are many, so that memory stays bounded."""
         return max(1, min(DRAWS, _NUMBERS // self.size))
 
     def draw(self, start: int, stop: int) -> Array:
@@ -497,7 +497,7 @@ def finite_table(
 ) -> Array:
     """Return finite float64 numbers of one of the dimensions ``ndim``, if any, within two bounds.
 
-    ``do`` tells users which numbers to pass; ``fine`` marks accepted numbers, by default finite ones.
+    ``do`` is advice on numbers to pass; ``fine`` marks accepted numbers, by default finite ones.
     """
     if values is None:
         raise InputError(f"{what} could not be read: this is None; give numbers.")

@@ -94,7 +94,7 @@ class Law(ABC):
     def met(self, outcomes: Any, weights: Array | None = None) -> tuple[Law, Outcomes]:
         """Return the law once outcomes are known, and the checked outcomes; for members, the pools.
 
-        ``weights`` tell which rows matter, if the outcomes decide how the law is read.
+        ``weights`` matter if the outcomes decide how the law is read.
         """
         return self, self.outcomes(outcomes)
 
@@ -103,7 +103,7 @@ class Law(ABC):
         return ()
 
     def completed_anew(self) -> Iterable[Outcomes]:
-        """Return what was observed completed anew, exchangeable with the first, if it had to be."""
+        """Return further imputations of the outcomes, exchangeable with the first, if any."""
         return ()
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Bits:
     Attributes
     ----------
     words
-        (⌈B / 64⌉, n) whole numbers: the first draw is the lowest bit of the first word.
+        (⌈B / 64⌉, n) integers: the first draw is the lowest bit of the first word.
     count
         Number of draws B.
     """
@@ -296,7 +296,7 @@ class LabelSampler:
     seed
         The seed of the grid.
     first
-        The block of ROWS that the rows start with, where they are not the first. Default 0.
+        The block of ROWS that the rows start with, if they are not the first. Default 0.
     """
 
     cumulative: Array

@@ -297,8 +297,8 @@ _NODES, _MASSES = np.polynomial.legendre.leggauss(8)  # within each range
 class Ensemble(Shaped):
     """Predictions given as samples: ensemble members, posterior draws, bootstrap forecasts.
 
-    The predicted distribution of a row is the Gaussian kernel density of its members. That density is
-    the claim tested; it is wider than the members, by the factor 1 + h² in variance.
+    The predicted distribution of a row is the Gaussian kernel density of its members. This density is
+    the claim tested; its variance is 1 + h² times that of the members.
 
     Parameters
     ----------

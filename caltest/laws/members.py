@@ -34,9 +34,9 @@ class Members(Shaped):
     """Predictions that are members: ensembles, posterior or predictive draws, sampled paths.
 
     The claim tested is that the outcome is exchangeable with the members of its row: given all L + 1
-    values it is any of them with equal chance. So p-values are exact for any number of members, for
-    whole numbers and ties, and for vectors whatever their dependence. No density and no bandwidth comes
-    in (:class:`Ensemble` claims a smoothed density instead).
+    values, it is equally likely to be any of them. So p-values are exact for any number of members, for
+    whole numbers and ties, and for vectors with any dependence. No density and no bandwidth is needed
+    (:class:`Ensemble` claims a smoothed density instead).
 
     Parameters
     ----------

@@ -30,10 +30,10 @@ class Point(Shaped):
     """Point forecasts: one number per row, as a regressor predicts it, of a named functional.
 
     For a median or a quantile every answer is exact. For a mean or an expectile it depends on what is
-    known about outcomes. With both ends, ``low`` and ``high``, p-values and intervals are exact. With
-    ``low`` alone, as for amounts, counts and times, "too low" is exact and "too high" is about right.
-    With neither, both sides are about right: they suppose that no outcomes rarer than 1 in n/3 carry
-    the mean, which no test can rule out (Bahadur and Savage 1956).
+    known about the range of outcomes. With both ends, ``low`` and ``high``, p-values and intervals are
+    exact. With ``low`` alone, as for amounts, counts and times, "too low" is exact and "too high" is
+    about right. With neither, both sides are about right: they assume that no outcomes rarer than 1 in
+    n/3 carry the mean, which no test can rule out (Bahadur and Savage 1956).
 
     Parameters
     ----------

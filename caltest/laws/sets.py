@@ -1,4 +1,4 @@
-"""Sets and intervals that claim to hold the outcome with a probability, and no more than that.
+"""Sets and intervals that claim to hold the outcome with some probability, and nothing else.
 
 Coverage of a row is an event whose probability is the level, and the claim is "at least": only too
 little coverage is evidence against it. Conformal methods promise coverage of all rows together, on
@@ -50,7 +50,7 @@ OF_ONE_SET = "P-values allow for the chance of one calibration set; intervals ar
 
 @dataclass(frozen=True)
 class SetSizes:
-    """How large sets are: numbers of classes, or widths of intervals.
+    """Sizes of sets: numbers of classes, or widths of intervals.
 
     Attributes
     ----------
@@ -68,10 +68,10 @@ class SetSizes:
 
 @arguments(members=anything, level=anything)
 class Sets(Shaped):
-    """Prediction sets of classes, or intervals of numbers, that claim to hold the outcome so often.
+    """Prediction sets of classes, or intervals of numbers, that claim a coverage probability.
 
-    Give them to :func:`caltest.audit` with the observed classes or numbers. The claim is that at least
-    a share ``level`` of all rows is covered, on average; more is claimed only by name.
+    Pass them to :func:`caltest.audit` with the observed classes or numbers. The claim is that at least
+    a share ``level`` of all rows is covered, on average; further claims are made only by name.
 
     Parameters
     ----------

@@ -95,7 +95,8 @@ _level = _read(Number(0.0, 1.0, advice="give a number between 0 and 1, as in 'qu
 class WholeDistribution(NumberLens):
     """For numbers: do outcomes lie in the whole predicted distribution as often as predicted?
 
-    It is for statistics of the PIT, which are the same through it, and faster for many groups.
+    It is for statistics of the PIT: these have the same value through it, and are faster for many
+    groups.
 
     Examples
     --------
@@ -222,10 +223,10 @@ SEEN = ("not seen", "seen")
 
 @options(threshold=_threshold)
 class Until(_AtThreshold):
-    """For times: does the event come until a time, the horizon, as often as predicted?
+    """For times: does the event occur by a time, the horizon, as often as predicted?
 
-    If the end of follow-up is known, the question is whether the event is observed until the horizon
-    and until that end.
+    If the end of follow-up is known, the question is whether the event is observed by the horizon and
+    within follow-up.
 
     Parameters
     ----------
@@ -290,7 +291,7 @@ def _came(law: Survival, until: float, outcomes: Outcomes, rows: slice = ALL) ->
 class Quantile(_AtLevel):
     """For numbers: is the outcome at most the predicted quantile as often as predicted?
 
-    Where a distribution has an atom at its quantile, it has its own probability, above the level.
+    If a distribution has an atom at its quantile, the event has its exact probability, above the level.
 
     Parameters
     ----------
@@ -317,7 +318,7 @@ class Quantile(_AtLevel):
 class Interval(_AtLevel):
     """For numbers: is the outcome in the predicted central interval as often as predicted?
 
-    Both ends belong to it. Where a distribution has atoms at these, the interval has its own
+    Both ends belong to it. If a distribution has atoms at the ends, the interval has its exact
     probability, above the level.
 
     Parameters
@@ -350,7 +351,7 @@ class Interval(_AtLevel):
 class Pit(NumberLens):
     """For numbers: does the outcome lie in each of K cells between quantiles as often as predicted?
 
-    Class k is from the quantile k/K, which does not belong to it, to the quantile (k + 1)/K.
+    Class k is from the quantile k/K, excluded, to the quantile (k + 1)/K, included.
 
     Parameters
     ----------
@@ -484,9 +485,9 @@ class Entry(OfVectors):
 
 @options()
 class Pair(OfVectors):
-    """For vectors: how two entries vary together, as the product of both less their means in the pool.
+    """For vectors: how two entries vary together, as the product of their deviations from pool means.
 
-    Through it "bias" is above 0 where predicted correlations are too high, below 0 where too low.
+    Through it, "bias" is above 0 if predicted correlations are too high, below 0 if too low.
 
     Parameters
     ----------
@@ -516,7 +517,7 @@ class Pair(OfVectors):
 
 @options()
 class VectorRanks(OfVectors):
-    """For vectors: how far out in the pool a whole vector lies.
+    """For vectors: the rank of a whole vector in the pool, by how far out it lies.
 
     Parameters
     ----------

@@ -37,11 +37,12 @@ class NormalApproximation(Null):
     """p-value from the normal distribution: the classical choice for sums over rows.
 
     A linear statistic (the ECD, Spiegelhalter's z, calibration in the large) has a mean and a standard
-    deviation under H0 that the predictions give exactly, and z is taken with these. The same holds for
+    deviation under H0 that follow exactly from the predictions, and z uses these. The same holds for
     the mean scores of predicted numbers ("crps", "ecd", "dawid_sebastiani", "bias", "spread"): their
-    variances are sums over counts, or integrals right to about 10⁻³. SKCE_ul is taken as published, z =
-    √k T/σ̂ with the sample standard deviation σ̂ of its k terms. ``"moments"`` costs the same, is right
-    in the tails too, and for SKCE_ul has far more power: this null is here to reproduce the literature.
+    variances are sums over counts, or integrals accurate to about 10⁻³. SKCE_ul is used as published, z
+    = √k T/σ̂ with the sample standard deviation σ̂ of its k terms. ``"moments"`` costs the same, is
+    right in the tails too, and for SKCE_ul has far more power: this null is here to reproduce the
+    literature.
 
     Assumption: many independent terms, none of which dominates: their sum is normal.
 
@@ -234,7 +235,7 @@ def tails(functional: base.BrownianFunctional, x: float) -> tuple[float, float]:
     functional
         "maximum" or "range".
     x
-        Any number; both laws live on x > 0.
+        Any number; both laws are on x > 0.
 
     Returns
     -------
@@ -243,9 +244,9 @@ def tails(functional: base.BrownianFunctional, x: float) -> tuple[float, float]:
 
     References
     ----------
-    Feller 1951, whose density of the range is integrated here term by term; both laws, and when they
-    apply: Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation from
-    the full population", arXiv 2202.00100.
+    Feller 1951, whose density of the range is integrated here term by term; for both laws, and when
+    they apply: Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation
+    from the full population", arXiv 2202.00100.
 
     Examples
     --------

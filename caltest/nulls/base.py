@@ -59,7 +59,7 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Question(Trial):
-    """One test to carry out: all that a null needs to know.
+    """One test to carry out: everything that a null needs.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class ComponentAnswer:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a null returns: a p-value, and how it was computed.
+    """The result of a null: a p-value, and how it was computed.
 
     Attributes
     ----------
@@ -188,7 +188,7 @@ class Answer:
 
 
 class Null(ABC):
-    """Base class of the ways to compute a p-value; each says which assumption it makes.
+    """Base class of the ways to compute a p-value; each states its assumption.
 
     Subclasses are frozen dataclasses of options.
 
@@ -342,13 +342,13 @@ def answer_of(
     form
         The statistic.
     values
-        (1 + B, 1), or (1 + B, P) of the parts: those of the observed labels first.
+        (1 + B, 1), or (1 + B, P) for components, with the observed labels first.
     alternative
-        Which values of the whole count.
+        Direction of values that are evidence against H0.
     workers
-        Who does the work.
-    resolution
-        How far two evaluations of a value may differ. Default: as the form says.
+        The worker pool.
+    margin
+        Largest difference of two evaluations of a value. Default: the form's.
     """
     if not isinstance(form, Combined):
         margin = form.resolution if margin is None else margin

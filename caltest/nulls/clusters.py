@@ -74,12 +74,12 @@ class ClusterSigns(_OfSums):
     different clusters. :class:`MonteCarlo`, which draws labels row by row, would treat rows that
     repeat each other as new evidence.
 
-    How many clusters count in effect is judged for each statistic from predictions, weights and
-    clusters alone: (Σ E|S|²)² / Σ E|S|⁴, S what a cluster adds if all its rows are surprised
-    together. Where fewer than 20 count (rare events in large clusters, for example), the p-value is
-    the larger of that by signs and that of :class:`ComonotoneLabels`; from 20 to 80 only p-values
-    below 0.01 are confirmed in this way, and never raised above 0.01. Parts of "omnibus" that few
-    clusters carry share the level with the others in proportion to their number.
+    The effective number of clusters is computed for each statistic from predictions, weights and
+    clusters alone: (Σ E|S|²)² / Σ E|S|⁴, where S is a cluster's sum if all its rows are surprised
+    together. Below 20 (rare events in large clusters, for example), the p-value is the larger of the
+    one by signs and the one by :class:`ComonotoneLabels`; from 20 to 80 only p-values below 0.01 are
+    confirmed in this way, and never raised above 0.01. Components of "omnibus" that few clusters carry
+    share the level with the others in proportion to their number.
 
     Assumption: clusters are independent of each other, and many.
 

@@ -34,17 +34,17 @@ def tail(cumulants: CumulantGenerator, x: float) -> float:
     Parameters
     ----------
     cumulants
-        K and its first two derivatives; NaN or infinite where K is.
+        K and its first two derivatives; NaN or infinite if K is.
     x
-        Where the tail starts.
+        The start of the tail.
 
     Notes
     -----
     With K'(t) = x, w = sign(t) √(2(tx − K(t))) and u = t √K''(t), the tail is
     Φ(−w − log(u/w)/w): Barndorff-Nielsen, "Inference on full or partial parameters based on the
-    standardized signed log likelihood ratio", Biometrika 73 (1986). Where that formula cannot be
-    trusted, or x lies at or beyond the end of the distribution, so that no such t exists, Chernoff's
-    bound exp(K(t) − tx) is returned.
+    standardized signed log likelihood ratio", Biometrika 73 (1986). If that formula is unreliable, or x
+    lies at or beyond the end of the distribution, so that no such t exists, Chernoff's bound exp(K(t) −
+    tx) is returned.
 
     Examples
     --------
@@ -184,7 +184,8 @@ class ConditionalMoments(Null):
 
     The tail is a saddlepoint approximation or that of a Pearson type III distribution.
 
-    For a statistic that counts, such as "citl" and "esce" on up to 262 144 rows, the p-value is exact.
+    For a statistic that counts events, such as "citl" and "esce" on up to 262 144 rows, the p-value is
+    exact.
 
     Assumption: the shape of the conditional distribution follows from its first moments.
 

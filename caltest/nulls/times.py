@@ -32,13 +32,14 @@ TIES = 1e-10  # rounding tolerance for ties, for values of variance 1
 
 @options()
 class EventSigns(Null):
-    """p-value of events less expected ones of censored times: the residuals of rows get random signs.
+    """p-value of observed less expected events for censored times: residuals of rows get random signs.
 
-    Residuals are 0 on average whatever censors rows, if that does not depend on the time given the
-    prediction. Signs are right for many events, a Poisson number of events for few. For a plain sum the
-    larger of both p-values counts; for any other, the larger of that by signs and the normal one with
-    the predicted variance. With clusters, signs are drawn by cluster; where few events of whole
-    clusters are expected, that variance is the one of clusters whose rows share everything.
+    Residuals are 0 on average under any censoring that does not depend on the time given the
+    prediction. Random signs are right for many events, a Poisson number of events for few. For a plain
+    sum the p-value is the larger of these two; for any other statistic, the larger of the one by signs
+    and the normal one with the predicted variance. With clusters, signs are drawn by cluster; if few
+    events of whole clusters are expected, that variance is the one of clusters whose rows share
+    everything.
 
     Assumption: censoring does not depend on the time, given the prediction, and events are many.
 
@@ -141,12 +142,12 @@ FEWEST_ROWS = 50.0  #: Effective rows, by the size of errors, above which random
 
 @options()
 class PointErrors(Null):
-    """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
+    """p-value for errors of point forecasts, their default: exact if the range of outcomes is known.
 
-    With both ends of outcomes, p is 1 over the winnings of fixed bets; with one end, this holds for the
-    side that it bounds; each of two sides has half of the level. Otherwise errors get random signs, by
-    cluster if there are any: about right where at least 50 rows carry them in effect, (Σ V²)² / Σ V⁴,
-    and p is 1 where they do not. Signs of rows are exact where outcomes are symmetric.
+    With both ends of the range of outcomes, p is 1 over the winnings of fixed bets; with one end, this
+    holds for the side that it bounds; each of two sides has half of the level. Otherwise errors get
+    random signs, by cluster if there are any: about right if at least 50 effective rows carry them, (Σ
+    V²)² / Σ V⁴, and p is 1 with fewer. Signs of rows are exact if outcomes are symmetric.
 
     Assumption: rows, or clusters, are independent; without ends, no rare outcomes carry the mean.
 

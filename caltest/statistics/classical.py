@@ -65,10 +65,10 @@ class SumOfScores(Listed, takes_weights=True):
 class ESCE(SumOfScores, row="esce"):
     """Expected signed calibration error: observed event rate less mean predicted, for two classes.
 
-    Below 0 the event was predicted too often, above 0 not often enough. More than two classes are seen
-    through the lens "top_label", where the event is that the top class is right: below 0 is then
-    overconfident, above 0 underconfident. Weighted by their rows, the signed errors of any bins add
-    up to the same number, so there is no binning to choose: it is calibration in the large.
+    Below 0 the event was predicted too often, above 0 not often enough. More than two classes use the
+    lens "top_label", where the event is that the top class is right: below 0 is then overconfident,
+    above 0 underconfident. Weighted by their rows, the signed errors of any bins sum to the same
+    number, so there is no binning to choose: it is calibration in the large.
 
     References
     ----------
@@ -98,7 +98,7 @@ class ECD(Listed, row="ecd"):
     Predicted distributions of numbers (:mod:`caltest.predictive`) have an ECD too, with densities for
     probabilities.
 
-    A label with predicted probability 0 is infinitely surprising: the ECD is then +∞, and p at its
+    A label with predicted probability 0 is infinitely surprising: the ECD is then +∞, and p is at its
     minimum.
 
     Parameters
@@ -331,15 +331,14 @@ class Kuiper(_InOrder, row="kuiper"):
 class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
     """Hosmer–Lemeshow χ²: predicted against observed events in groups of rows, for two classes.
 
-    H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g counted and E_g expected events. A group
+    H = Σ_g (O_g − E_g)² / (n_g p̄_g (1 − p̄_g)), with O_g observed and E_g expected events. A group
     whose predictions are all 0 or all 1 adds nothing, and makes H infinite if one of them was wrong.
     With more than two classes, the top class is tested (the lens "top_label").
 
-    With ``null="chi2"`` it has as many degrees of freedom as groups that can vary. The usual g − 2
-    belong to predictions fitted by logistic regression on these very rows; with predictions of any
-    other origin they reject about 11% of calibrated models at a level of 5%, and up to 17% of those
-    that predict rare events. For rare events use the exact null: with g degrees, up to 14% are rejected
-    too.
+    With ``null="chi2"`` it has one degree of freedom per group that can vary. The usual g − 2 apply to
+    predictions fitted by logistic regression on these very rows; with any other predictions they reject
+    about 11% of calibrated models at a level of 5%, and up to 17% of those that predict rare events.
+    For rare events use the exact null: with g degrees, up to 14% are rejected too.
 
     Parameters
     ----------
@@ -382,9 +381,9 @@ class CalibrationInTheLarge(SumOfScores, row="citl"):
 
     z = Σ (y_i − p_i) / √(Σ p_i (1 − p_i)).
 
-    Above 0, events were more frequent than predicted (the model is underconfident, through the lens
-    "top_label", by which more than two classes are seen); below 0, less frequent. It is "esce" in
-    units of its standard deviation under H0.
+    Above 0, events were more frequent than predicted (the model is underconfident, with the lens
+    "top_label", the default for more than two classes); below 0, less frequent. It is "esce" in units
+    of its standard deviation under H0.
 
     Predictions of 0 and 1 add their errors only. If there are no others, z is 0, or infinite with the
     sign of Σ (y_i − p_i) if some were wrong (positive if that sum is 0).
@@ -432,9 +431,9 @@ class CoxRecalibration(Listed, row="cox"):
     With more than two classes, the top class is tested (the lens "top_label").
 
     Predictions of 0 and 1 have no logit: they are left out if they were right, and make the statistic
-    infinite if not. Where the labels are separated by the logits (all of one class, too), the
-    likelihood only approaches its supremum, which is taken for its maximum. It grows with the misfit,
-    always; Wald's statistic falls to 0 on the way there (Hauck and Donner 1977).
+    infinite if not. If the logits separate the labels (or all labels are of one class), the likelihood
+    only approaches its supremum, which is used as its maximum. The statistic always grows with the
+    misfit; Wald's statistic falls to 0 on the way there (Hauck and Donner 1977).
 
     Raises
     ------

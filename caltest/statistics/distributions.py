@@ -120,7 +120,7 @@ class PitCramerVonMises(AtLevels, row="pit_cvm"):
 
 
 class PitAndersonDarling(AtLevels, row="pit_ad"):
-    """Anderson–Darling distance of the PIT from uniform: tails count as much as the rest.
+    """Anderson–Darling distance of the PIT from uniform: tails weigh as much as the centre.
 
     Examples
     --------
@@ -134,8 +134,8 @@ class PitAndersonDarling(AtLevels, row="pit_ad"):
 class PitChiSquare(AtLevels, row="pit_chi2"):
     """Chi-square of the PIT's histogram with ten bars, divided by the number of rows.
 
-    10 Σ_k (share of outcomes in bar k − 1/10)². For members it is that of the rank histogram, whose
-    bars share what lies across their ends.
+    10 Σ_k (share of outcomes in bar k − 1/10)². For members it is the chi-square of the rank histogram;
+    ranks that lie across two bars are shared between them.
 
     References
     ----------
@@ -193,8 +193,8 @@ def _largest_z(sd: Array, errors: Array) -> Array:
 class Bias(AtLevels, row="bias"):
     """Half less the mean PIT: above 0 predictions are too high, below 0 too low.
 
-    It is between −½ and ½ and about ranks, whatever the units: for normal distributions, an error of
-    the mean of δ standard deviations gives .28 δ.
+    It is between −½ and ½, and depends on ranks only, not on units: for normal distributions, an error
+    of the mean of δ standard deviations gives .28 δ.
 
     Examples
     --------
@@ -206,7 +206,7 @@ class Bias(AtLevels, row="bias"):
 
 
 class Spread(AtLevels, row="spread"):
-    """Whether predicted distributions are too wide (above 0) or too narrow (below 0).
+    """Error of the spread: above 0 if predicted distributions are too wide, below 0 if too narrow.
 
     A quarter less the mean distance of the PIT from ½: between −¼ and ¼.
 
@@ -347,7 +347,7 @@ class _BySpread(Listed, takes_weights=True):
 
 
 class UCE(_BySpread, row="uce"):
-    """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
+    """Uncertainty calibration error: mean distance of squared errors from predicted variances, in bins.
 
     Σ_k (n_k / n) |MSE_k − MV_k| over bins of rows of similar predicted variance.
 
@@ -371,7 +371,7 @@ class UCE(_BySpread, row="uce"):
 
 
 class ENCE(_BySpread, row="ence"):
-    """Expected normalised calibration error: how far errors are from predicted ones, as their share.
+    """Expected normalised calibration error: mean relative distance of errors from predicted ones.
 
     K⁻¹ Σ_k |√MV_k − √MSE_k| / √MV_k over bins of rows of similar predicted variance.
 

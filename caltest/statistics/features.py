@@ -56,8 +56,8 @@ class FeatureScan(OfFeatures, row="feature_scan"):
     """Largest error of any slice by features: intervals of numbers, levels of categories, and any two.
 
     The value for a slice is the signed root of the likelihood ratio of one shift of the log odds, so
-    that rare events do not win by skewness. Slices are of up to eight quantile bins of each column, and
-    of up to four of every two; missing values are a level.
+    rare events do not win by skewness. Slices use up to eight quantile bins of each column, and up to
+    four of each column in a pair; missing values are a level.
 
     Parameters
     ----------

@@ -148,7 +148,7 @@ _KERNEL = OneOf("caltest.kernels:Exponential", "give an exponential one, caltest
 class Omnibus(Listed, row="omnibus"):
     """The default statistic: four statistics combined, to detect several kinds of error at once.
 
-    No single statistic detects every kind of error well. The parts are:
+    No single statistic detects every kind of error well. The components are:
 
     * "skce_uq" with the exponential kernel at the median distance, for errors of whole classes, and
       at a quarter of it, for local ones;
@@ -156,18 +156,18 @@ class Omnibus(Listed, row="omnibus"):
     * "kuiper" of the top label (for two classes: of class 1), for errors of the confidence that change
       their sign.
 
-    Each part is standardised by its mean, variance and skewness under H0 given the predictions,
-    which are known, and converted to the negative logarithm of a tail probability. The statistic
-    is the largest of these. ``parts`` of the result has a p-value for each part, adjusted for
-    their number by Westfall and Young's step-down maxima over the same draws. A label with
-    predicted probability 0 makes the value infinite, as for "ecd".
+    Each component is standardised by its mean, variance and skewness under H0 given the predictions,
+    which are known, and converted to the negative logarithm of a tail probability. The statistic is the
+    largest of these. ``parts`` of the result has a p-value for each component, adjusted for their
+    number by Westfall and Young's step-down maxima over the same draws. A label with predicted
+    probability 0 makes the value infinite, as for "ecd".
 
-    For predicted numbers the parts are "bias", "spread" and "pit_ad", and bias and spread that change
-    with the level: the same scores times the rank of a row's predicted median, from −1 to 1. Times
-    whose ends of follow-up are known add "events" and "event_slope". For members that are vectors they
-    are "energy", "bias", "spread" and "pit_ad" of every entry, and of up to ten entries
-    the "bias" of every pair (:class:`caltest.lenses.Pair`). The moments of these come from draws that
-    do not depend on the outcomes.
+    For predicted numbers the components are "bias", "spread" and "pit_ad", and bias and spread that
+    change with the level: the same scores times the rank of a row's predicted median, from −1 to 1.
+    Times with known ends of follow-up add "events" and "event_slope". For members that are vectors they
+    are "energy", "bias", "spread" and "pit_ad" of every entry, and for up to ten entries the "bias" of
+    every pair (:class:`caltest.lenses.Pair`). Their moments come from draws that do not depend on the
+    outcomes.
 
     Parameters
     ----------

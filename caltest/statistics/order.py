@@ -165,16 +165,16 @@ class OfHits(OfOrder):
 class Runs(OfHits, row="runs", takes_weights=False):
     """Number of hits that follow a hit: do hits cluster?
 
-    A hit is an event, or an outcome beyond a predicted quantile (an equal one is no hit). Distributions
-    take a lens such as "quantile:0.01", through which a hit is the rarer of both classes; without one,
-    quantile forecasts use their outermost level, the lower of two. The p-value is exact, because hits
-    of equal probability are independent if forecasts used all earlier outcomes. Too many hits raise the
-    number too: the result tells whether it is more than in random order.
+    A hit is an event, or an outcome beyond a predicted quantile (an equal one is not a hit).
+    Distributions need a lens such as "quantile:0.01", through which a hit is the rarer of both classes;
+    without one, quantile forecasts use their outermost level, the lower of two. The p-value is exact,
+    because hits of equal probability are independent if forecasts used all earlier outcomes. Too many
+    hits raise the number too: the result reports whether it is more than in random order.
 
-    For events whose probabilities vary, the value is the normal score of Σ y_{t−1} y_t, the events that
-    follow one: the probability of so many or more among independent events that all have the mean
-    probability, for which large numbers are most probable. That is about right, and cautious; nothing
-    is drawn, because probabilities may depend on earlier outcomes.
+    For events whose probabilities vary, the value is the normal score of Σ y_{t−1} y_t, the number of
+    events that follow one: from the probability of so many or more among independent events that all
+    have the mean probability, which makes large numbers most probable. It is about right, and
+    conservative; nothing is simulated, because probabilities may depend on earlier outcomes.
 
     Notes
     -----
@@ -196,10 +196,10 @@ class Runs(OfHits, row="runs", takes_weights=False):
 
 
 class Decay(OfHits, row="decay", takes_weights=False):
-    """Σ .9^gap over all pairs of hits, a gap being how many rows the second comes after the first.
+    """Σ .9^gap over all pairs of hits, with the gap in rows from the first to the second.
 
-    Like "runs" it is about hits, and exact; it finds hits that come close together, but not one right
-    after the other. Refused for events whose probabilities vary.
+    Like "runs" it is about hits, and exact; it finds hits that are close together, but not consecutive.
+    Refused for events whose probabilities vary.
 
     Examples
     --------
@@ -217,9 +217,9 @@ class Decay(OfHits, row="decay", takes_weights=False):
 class Autocorrelation(OfOrder, row="autocorrelation", takes_weights=False):
     """Largest standardised autocorrelation: of PITs 1 to 5 rows apart, and of |PIT − ½| over all five.
 
-    The first finds means that lag behind, the second spreads that lag ("volatility clusters"). Both are
-    taken about the mean of the sample, so that PITs which are wrong on average do not raise them. Exact
-    for distributions without atoms, and members without ties, if forecasts used all earlier outcomes.
+    The first finds means that lag behind, the second spreads that lag ("volatility clusters"). Both use
+    deviations from the sample mean, so PITs that are wrong on average do not raise them. Exact for
+    distributions without atoms, and members without ties, if forecasts used all earlier outcomes.
 
     Raises
     ------

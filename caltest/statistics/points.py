@@ -42,8 +42,8 @@ _USUAL = 3.0  # standard errors of a mean that the smallest λ of full weight is
 def bets_of(count: float) -> tuple[Array, Array]:
     """Return a grid of λ, relative to the largest, and their weights.
 
-    A share of 3/√n is best if gains can be as large as losses. For rare events, and amounts of which
-    few are large, gains can be larger: the grid goes on to where two in n rows carry everything, with
+    A share of 3/√n is best if gains can be as large as losses. For rare events, and amounts with few
+    large ones, gains can be larger: the grid goes on to where two in n rows carry everything, with
     falling weights.
     """
     steps = np.arange(max(np.ceil(np.log2(count / 2.0)), 0.0) + 1.0)
@@ -285,7 +285,7 @@ class PointBias(_OfPoints, row="point_bias"):
 
 
 class PointCumulative(_OfPoints, row="point_cumulative"):
-    """Largest mean of errors up to any forecast: are forecasts right wherever they are equal?
+    """Largest mean of errors up to any forecast: are outcomes right on average at every forecast?
 
     Insurers call it auto-calibration (Denuit, Charpentier, Trufin 2021).
 

@@ -304,9 +304,8 @@ class MMCE(_SKCE, row="mmce"):
 
     n⁻² Σ_ij (y_i − c_i)(y_j − c_j) k(c_i, c_j).
 
-    c is a probability and y says whether its event was observed: of the top class, unless another lens
-    is asked for. This is SKCE_b of two classes with kernel k/2, and the square of what the literature
-    prints.
+    c is a probability and y is 1 if its event was observed: of the top class, unless another lens is
+    requested. This is SKCE_b of two classes with kernel k/2, and the square of the published statistic.
 
     Parameters
     ----------

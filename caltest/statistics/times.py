@@ -69,12 +69,12 @@ class _Events(Listed, takes_weights=True):
 
 
 class Events(_Events, row="events"):
-    """Events observed less those expected, per row: above 0 predicted risks are too low.
+    """Observed less expected events, per row: above 0 if predicted risks are too low.
 
     n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
-    censoring: 0 on average whatever censors rows, as long as it does not depend on the time given the
-    prediction. Where the end of follow-up is not known, its p-value comes from random signs of rows,
-    and is at least that of a Poisson number of events: about right.
+    censoring: 0 on average under any censoring that does not depend on the time given the prediction.
+    If the end of follow-up is unknown, its p-value comes from random signs of rows, and is at least
+    that of a Poisson number of events: about right.
 
     Parameters
     ----------
@@ -99,11 +99,11 @@ class Events(_Events, row="events"):
 
 
 class EventSlope(_Events, row="event_slope"):
-    """Events less expected ones, with weights from −1, the lowest predicted risk, to 1, the highest.
+    """Observed less expected events, weighted from −1, the lowest predicted risk, to 1, the highest.
 
-    Above 0 there are more events than expected where the risk is high, or fewer where it is low:
-    predictions differ too little; below 0, too much. It is the score test of a calibration slope, with
-    ranks of the predicted risks.
+    Above 0 there are more events than expected at high risks, or fewer at low ones: predictions differ
+    too little; below 0, too much. It is the score test of a calibration slope, with ranks of the
+    predicted risks.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ class EventSlope(_Events, row="event_slope"):
 class DCalibration(PitChiSquare, row="d_calibration"):
     """Chi-square of the PIT in ten cells, per row: is each tenth of the predictions as frequent?
 
-    Σ_k (share_k − 0.1)² / 0.1. Censored times are imputed, so that it has its exact level; the usual
-    test spreads a censored row over all later cells and then uses the chi-square law, which finds
-    hardly anything where many rows are censored.
+    Σ_k (share_k − 0.1)² / 0.1. Censored times are imputed, so the test has its exact level; the usual
+    test spreads a censored row over all later cells and then uses the chi-square law, which has hardly
+    any power if many rows are censored.
 
     References
     ----------
@@ -407,7 +407,7 @@ class _AtHorizon(Listed):
 
 
 class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
-    """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
+    """Greenwood–Nam–D'Agostino chi-square of risk at a time, over tenths: for comparison.
 
     Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
     many expected events each, five at least; a prediction that many rows share is a group by itself.
@@ -497,9 +497,9 @@ class _Smooth(_AtHorizon, takes_weights=True):
 class ICI(_Smooth, row="ici"):
     """Integrated calibration index at a time: mean distance of predicted from observed risk.
 
-    The distance at a prediction is that of Kaplan and Meier's risk from the mean predicted one, of the
-    30% of rows with the nearest predictions, fewer at both ends, which count less the farther they are
-    (Beran 1981). It only describes: for calibrated predictions it is above 0 by chance, too.
+    The distance at a prediction is between the Kaplan–Meier risk and the mean predicted risk of the 30%
+    of rows with the nearest predictions, fewer at both ends, with lower weights for farther rows (Beran
+    1981). It only describes: for calibrated predictions it is above 0 by chance, too.
 
     Parameters
     ----------
