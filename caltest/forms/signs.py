@@ -230,7 +230,7 @@ class Comonotone:
 
     @classmethod
     def of(cls, form: HasSigns) -> Comonotone:
-        """Put the classes of every row in order."""
+        """Sort the classes of every row by their scores."""
         if form.row_scores is None:
             return cls(LabelSampler.of(form.probs, 0), None)
         order = np.argsort(form.row_scores, axis=1, kind="stable")

@@ -34,14 +34,14 @@ from caltest.lenses.distributions import (
 
 
 def _entry(text: str) -> Entry:
-    """Return a lens for one entry of a vector, by name, with a lens of numbers after the last slash."""
+    """For vectors: one entry, by its name, seen through the lens of numbers after the last slash."""
     name, slash, inner = text.rpartition("/")
     kind, colon, _ = inner.partition(":")
     return Entry(name, find_lens(inner)) if slash and kind + colon in LENSES else Entry(text)
 
 
 def _cause(text: str) -> Until:
-    """Return a lens for competing events: does an event of this cause occur by a time?"""
+    """For times and competing events: does an event of this cause come until a time?"""
     cause, _, until = text.rpartition("/until:")
     if not (cause and until):
         do = f"give 'cause:{cause or text or 'NAME'}/until:TIME'"
@@ -50,7 +50,7 @@ def _cause(text: str) -> Until:
 
 
 def _pair(text: str) -> Pair:
-    """Return a lens for how two entries of a vector vary together, by both their names."""
+    """For vectors: how two entries go together, by both their names."""
     return Pair(*halves(text))
 
 

@@ -223,7 +223,7 @@ SEEN = ("not seen", "seen")
 
 @options(threshold=_threshold)
 class Until(_AtThreshold):
-    """For times: does the event occur by a time, the horizon, as often as predicted?
+    """For times: does the event come until a time, the horizon, as often as predicted?
 
     If the end of follow-up is known, the question is whether the event is observed by the horizon and
     within follow-up.
@@ -517,7 +517,7 @@ class Pair(OfVectors):
 
 @options()
 class VectorRanks(OfVectors):
-    """For vectors: the rank of a whole vector in the pool, by how far out it lies.
+    """For vectors: how far out in the pool a whole vector lies.
 
     Parameters
     ----------

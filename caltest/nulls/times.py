@@ -32,7 +32,7 @@ TIES = 1e-10  # rounding tolerance for ties, for values of variance 1
 
 @options()
 class EventSigns(Null):
-    """p-value of observed less expected events for censored times: residuals of rows get random signs.
+    """p-value of events less expected ones of censored times: the residuals of rows get random signs.
 
     Residuals are 0 on average under any censoring that does not depend on the time given the
     prediction. Random signs are right for many events, a Poisson number of events for few. For a plain
@@ -142,7 +142,7 @@ FEWEST_ROWS = 50.0  #: Effective rows, by the size of errors, above which random
 
 @options()
 class PointErrors(Null):
-    """p-value for errors of point forecasts, their default: exact if the range of outcomes is known.
+    """p-value of errors of point forecasts, the default there: exact where outcomes have ends.
 
     With both ends of the range of outcomes, p is 1 over the winnings of fixed bets; with one end, this
     holds for the side that it bounds; each of two sides has half of the level. Otherwise errors get

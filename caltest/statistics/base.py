@@ -90,7 +90,7 @@ class Statistic(ABC):
 
     @abstractmethod
     def given(self, predictions: Rows) -> Form:
-        """Do once what depends on the predictions only, and return a form: the value by labels.
+        """Precompute all that depends only on the predictions; the returned form maps labels to values.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class FunctionStatistic(Statistic, takes_weights=True):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
     def given(self, predictions: Rows) -> LabelFunction:
-        """Fix the predictions, and the weights if there are any."""
+        """Return the form for these predictions, and the weights if there are any."""
         law = predictions.law
         predicted: Any = law.probs if isinstance(law, Classes) else law
         if predictions.are_alike and takes("probs", "labels", of=self.function):

@@ -325,7 +325,7 @@ class CKCE(Listed, row="ckce"):
         return changed(found, regularization=strength, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form, with dense weights or weights of low rank."""
+        """Return the form for these predictions: quadratic, with weights that are dense or of low rank."""
         fitted, w = self.fitted(predictions), predictions.weights
         n, probs, roots = predictions.n_samples, predictions.probs, np.sqrt(w / w.mean())
         _, label_kernel = fitted.kernel.terms[0]

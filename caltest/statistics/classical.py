@@ -50,7 +50,7 @@ class SumOfScores(Listed, takes_weights=True):
     """A sum of scores of the rows, reported as their mean or as z."""
 
     def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         if self.default_lens is not None:
             self.probability(predictions)
         probs, total = predictions.probs, predictions.whole.total if self.how == "mean" else 1.0
@@ -165,7 +165,7 @@ class NEES(Listed, row="nees"):
     """
 
     def given(self, predictions: Rows) -> forms.MeanOfNumbers:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         assert isinstance(predictions.law, GaussianPredictions)
         return forms.MeanSquare.of(predictions.law, predictions.weights)
 
@@ -252,7 +252,7 @@ class _InOrder(Listed, takes_weights=True):
         return changed(self, _fit=np.unique(np.quantile(scores, shares, method="inverted_cdf")))
 
     def given(self, predictions: Rows) -> CumulativeDifference | forms.GriddedDifference:
-        """Fix the predictions and their order."""
+        """Return the form for these predictions and their order."""
         scores, weights, edges = self.probability(predictions), predictions.weights, self._fit
         how: Any = self.how
         if edges is None:
@@ -369,7 +369,7 @@ class HosmerLemeshow(Listed, row="hosmer_lemeshow"):
     reported = ("groups",)
 
     def given(self, predictions: Rows) -> forms.PearsonGroups:
-        """Fix the predictions and their groups."""
+        """Return the form for these predictions and their groups."""
         self.probability(predictions)
         cells = EqualMass(self.groups).cells(predictions)
         count, total = int(cells.max()) + 1, predictions.whole.total
@@ -401,7 +401,7 @@ class CalibrationInTheLarge(SumOfScores, row="citl"):
     """
 
     def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         self.probability(predictions)
         probs = predictions.probs
         variance = float(predictions.weights**2 @ over_columns(np.multiply, probs))
@@ -463,7 +463,7 @@ class CoxRecalibration(Listed, row="cox"):
         return Phrase("{option} takes one fit", {"option": Argument("null", "chi2")})
 
     def given(self, predictions: Rows) -> forms.WeightedRecalibration:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         self.probability(predictions)
         kind = forms.LogisticRecalibration if predictions.are_alike else forms.WeightedRecalibration
         return kind(predictions.probs, predictions.weights)
@@ -474,7 +474,7 @@ class CoxRecalibration(Listed, row="cox"):
 
 class _IsotonicGain(Listed, takes_weights=True):
     def given(self, predictions: Rows) -> LabelFunction:
-        """Fix the predictions, with tied ones pooled."""
+        """Return the form for these predictions, with tied ones pooled."""
         pooled = DistinctScores.of(self.probability(predictions), predictions.weights)
         return LabelFunction(partial(_miscalibration, self.what, pooled), predictions.probs)
 

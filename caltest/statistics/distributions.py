@@ -64,7 +64,7 @@ class AtLevels(Listed, takes_weights=True):
     """A statistic of the PIT, from mean scores at levels: a distance, or a signed mean."""
 
     def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law: Any = predictions.law
         levels = predictive.levels_of(law)
         if self.how in DISTANCES:
@@ -120,7 +120,7 @@ class PitCramerVonMises(AtLevels, row="pit_cvm"):
 
 
 class PitAndersonDarling(AtLevels, row="pit_ad"):
-    """Anderson–Darling distance of the PIT from uniform: tails weigh as much as the centre.
+    """Anderson–Darling distance of the PIT from uniform: tails count as much as the rest.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class Coverage(AtLevels, row="coverage"):
     """
 
     def given(self, predictions: Rows) -> PitForm:
-        """Fix the predictions, and the intervals."""
+        """Return the form for these predictions and the intervals."""
         law: Any = predictions.law
         levels = predictive.levels_of(law)
         low, high = np.nonzero(np.abs(np.add.outer(levels, levels) - 1.0) < _ROUNDED)
@@ -206,7 +206,7 @@ class Bias(AtLevels, row="bias"):
 
 
 class Spread(AtLevels, row="spread"):
-    """Error of the spread: above 0 if predicted distributions are too wide, below 0 if too narrow.
+    """Whether predicted distributions are too wide (above 0) or too narrow (below 0).
 
     A quarter less the mean distance of the PIT from ½: between −¼ and ¼.
 
@@ -262,7 +262,7 @@ class CRPS(Listed, row="crps"):
     """
 
     def given(self, predictions: Rows) -> MeanOfNumbers:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law: Any = predictions.law
         return MeanOfNumbers(law, predictions.weights, law.crps_excess, ROUNDING * law.crps_size())
 
@@ -293,7 +293,7 @@ class DawidSebastiani(Listed, row="dawid_sebastiani"):
     """
 
     def given(self, predictions: Rows) -> MeanOfNumbers:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law: Any = predictions.law
         mean, variance = finite_moments(self.name, law)
         if isinstance(law, GaussianPredictions) and predictions.are_alike:
@@ -336,7 +336,7 @@ class _BySpread(Listed, takes_weights=True):
     reported = ("n_bins",)
 
     def given(self, predictions: Rows) -> BySpread:
-        """Fix the predictions: bins of rows with similar predicted variances."""
+        """Return the form for these predictions: bins of rows with similar predicted variances."""
         mean, variance = finite_moments(self.name, predictions.law)
         w = predictions.weights
         found = intervals(variance, EqualMass(self.n_bins).edges_of(variance, w))
@@ -347,7 +347,7 @@ class _BySpread(Listed, takes_weights=True):
 
 
 class UCE(_BySpread, row="uce"):
-    """Uncertainty calibration error: mean distance of squared errors from predicted variances, in bins.
+    """Uncertainty calibration error: how far squared errors are from predicted variances, in bins.
 
     Σ_k (n_k / n) |MSE_k − MV_k| over bins of rows of similar predicted variance.
 
@@ -371,7 +371,7 @@ class UCE(_BySpread, row="uce"):
 
 
 class ENCE(_BySpread, row="ence"):
-    """Expected normalised calibration error: mean relative distance of errors from predicted ones.
+    """Expected normalised calibration error: how far errors are from predicted ones, as their share.
 
     K⁻¹ Σ_k |√MV_k − √MSE_k| / √MV_k over bins of rows of similar predicted variance.
 
@@ -470,7 +470,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
     reported = ("bandwidth", "outcome_bandwidth", "approximation")
 
     def fitted(self, predictions: Rows) -> Self:
-        """Take the bandwidths from the predictions, and choose the approximation."""
+        """Compute the bandwidths from the predictions, and choose the approximation."""
         law = cast("Waved", predictions.law)
         if law.n_samples == 1:
             raise InputError(f"{self.name!r} compares rows, and there is 1; give 2 or more.")
@@ -489,7 +489,7 @@ class SKCEOfNumbers(Listed, takes_weights=True):
         )
 
     def given(self, predictions: Rows) -> predictive.WavePairs:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         found, law = self.fitted(predictions), cast("Waved", predictions.law)
         unit, points = cast("float", found.outcome_bandwidth), law.points()
         # Points at distance W₂ in these units; the pad keeps two entries from passing as two classes.
@@ -530,7 +530,7 @@ class EnergyScore(Listed, row="energy"):
     """
 
     def given(self, predictions: Rows) -> LinearSum:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law = cast("Pools", predictions.law)
         scores, between = np.empty(law.pool.shape[:2]), scipy.spatial.distance
         for rows in blocks(law.n_samples, max(1, _HELD // law.pool[0].size)):

@@ -60,7 +60,7 @@ class _Distance(_Binned, takes_weights=True):
     reported = ("binning", "distance")
 
     def given(self, predictions: Rows) -> BinnedDistance:
-        """Fix the predictions and their bins."""
+        """Return the form for these predictions and their bins."""
         return BinnedDistance(*self._bins(predictions), self.distance, self.how == "largest size")
 
 
@@ -169,7 +169,7 @@ class SquaredECE(_Binned, row="ece_squared"):
     """
 
     def given(self, predictions: Rows) -> BinnedSquares:
-        """Fix the predictions and their bins."""
+        """Return the form for these predictions and their bins."""
         return BinnedSquares(*self._bins(predictions), debiased=self.name == "ece_debiased")
 
 
@@ -250,7 +250,7 @@ class ClasswiseECE(Listed, row="classwise_ece"):
         return changed(self, _fit=tuple(self.binning.edges_of(p, weights) for p in columns))
 
     def given(self, predictions: Rows) -> ClassBins:
-        """Fix the predictions and their bins."""
+        """Return the form for these predictions and their bins."""
         probs, edges = predictions.probs, self._fit or self.fitted(predictions)._fit
         cells = np.stack([intervals(*each) for each in zip(probs.T, edges, strict=True)], axis=1)
         count, total = max(map(len, edges)) - 1, predictions.n_classes * predictions.whole.total
@@ -305,7 +305,7 @@ class ECESweep(Listed, row="ece_sweep"):
     reported = ("norm",)
 
     def given(self, predictions: Rows) -> RisingBins:
-        """Fix the predictions and their order."""
+        """Return the form for these predictions and their order."""
         return RisingBins(self.probability(predictions), predictions.weights, self.norm)
 
 
@@ -410,7 +410,7 @@ class TCal(Listed, row="t_cal"):
     reported = ("min_rows",)
 
     def given(self, predictions: Rows) -> MultiscaleBins:
-        """Fix the predictions and their bins."""
+        """Return the form for these predictions and their bins."""
         scores, weights = self.probability(predictions), predictions.weights
         halvings = min(max((len(scores) // self.min_rows).bit_length() - 1, 0), _HALVINGS)
         order = np.argsort(scores, kind="stable")
@@ -479,7 +479,7 @@ class Scan(_LargestSigned, row="scan"):
     """
 
     def given(self, predictions: Rows) -> LargestError:
-        """Fix the predictions and their intervals."""
+        """Return the form for these predictions and their intervals."""
         return self._largest(predictions, Intervals.dyadic(self.probability(predictions)))
 
 
@@ -515,5 +515,5 @@ class LargestBinError(_LargestSigned, row="max_bin"):
     reported = ("side", "binning")
 
     def given(self, predictions: Rows) -> LargestError:
-        """Fix the predictions and their bins."""
+        """Return the form for these predictions and their bins."""
         return self._largest(predictions, Intervals.of_cells(self.binning.cells(predictions)))

@@ -80,7 +80,7 @@ class FeatureScan(OfFeatures, row="feature_scan"):
     side: str = "both"
 
     def given(self, predictions: Rows) -> ScanForm:
-        """Fix the predictions and the slices."""
+        """Return the form for these predictions and the slices."""
         usual, features = self.usual(predictions), _features(predictions)
         cells = features.made.get(self.min_rows) or Cells.of(features, self.min_rows)
         features.made[self.min_rows] = cells
@@ -109,7 +109,7 @@ class FeatureRidge(OfFeatures, row="feature_ridge"):
     """
 
     def given(self, predictions: Rows) -> RidgeForm:
-        """Fix the predictions and the learner."""
+        """Return the form for these predictions and the learner."""
         hat = hat_features(columns_of(predictions), len(_features(predictions).columns) + 1)
         return RidgeForm.of(predictions.law, predictions.weights, self.usual(predictions), hat)
 
@@ -164,7 +164,7 @@ class Learned(OfFeatures, takes_weights=True):
     usual_resamples = 99
 
     def given(self, predictions: Rows) -> LearnerForm:
-        """Fix the predictions, the columns and the folds."""
+        """Return the form for these predictions, the columns and the folds."""
         usual, columns = self.usual(predictions), columns_of(predictions)
         folds = folds_of(predictions.n_samples, predictions.clusters, self.folds)
         return LearnerForm(predictions.law, predictions.weights, usual, columns, self.model, folds)

@@ -264,7 +264,7 @@ class Omnibus(Listed, row="omnibus"):
         return super().parameters | {"multiples": list(self.multiples)} | rank
 
     def given(self, predictions: Rows) -> Combined:
-        """Fix the predictions: every component as a function of the outcomes."""
+        """Return the form for these predictions: every component as a function of the outcomes."""
         if not isinstance(predictions.law, Classes):
             self.fitted(predictions)
             of = _of_vectors if isinstance(predictions.law, Pools) else _of_numbers

@@ -152,7 +152,7 @@ class OfHits(OfOrder):
     near = 0.0  #: Factor by which a pair's weight falls with each row in between.
 
     def given(self, predictions: Rows) -> HitPairs | EventsAfter:
-        """Fix the probabilities and the order."""
+        """Return the form for these probabilities and this order."""
         p, rows = self.probability(predictions), self.in_time(predictions)
         if np.ptp(p) <= _ALIKE:
             hit = int(p.mean() <= 0.5)
@@ -196,7 +196,7 @@ class Runs(OfHits, row="runs", takes_weights=False):
 
 
 class Decay(OfHits, row="decay", takes_weights=False):
-    """Σ .9^gap over all pairs of hits, with the gap in rows from the first to the second.
+    """Σ .9^gap over all pairs of hits, a gap being how many rows the second comes after the first.
 
     Like "runs" it is about hits, and exact; it finds hits that are close together, but not consecutive.
     Refused for events whose probabilities vary.
@@ -240,7 +240,7 @@ class Autocorrelation(OfOrder, row="autocorrelation", takes_weights=False):
     """
 
     def given(self, predictions: Rows) -> PitLags:
-        """Fix the predictions, and the order."""
+        """Return the form for these predictions, and the order."""
         rows, law = self.in_time(predictions), predictions.law
         sampler: Any = law.sampler(0)
         below, at = law.cdf(sampler.draw(0, sampler.block))  # type: ignore[attr-defined]

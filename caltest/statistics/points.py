@@ -267,7 +267,7 @@ class _OfPoints(Listed, takes_weights=True):
     kind: Kind
 
     def given(self, predictions: Rows) -> ErrorForm:
-        """Fix the forecasts."""
+        """Return the form for these forecasts."""
         return ErrorForm(predictions.law, predictions.weights, self.kind)  # type: ignore[arg-type]
 
 
@@ -285,7 +285,7 @@ class PointBias(_OfPoints, row="point_bias"):
 
 
 class PointCumulative(_OfPoints, row="point_cumulative"):
-    """Largest mean of errors up to any forecast: are outcomes right on average at every forecast?
+    """Largest mean of errors up to any forecast: are forecasts right wherever they are equal?
 
     Insurers call it auto-calibration (Denuit, Charpentier, Trufin 2021).
 
@@ -329,7 +329,7 @@ class PointKernel(Listed, row="point_kernel"):
     """
 
     def given(self, predictions: Rows) -> RidgeForm:
-        """Fix the forecasts and the learner."""
+        """Return the form for these forecasts and the learner."""
         law: Any = predictions.law
         ordered = np.sort(law.values)  # tied forecasts have their mean rank
         ranks = sum(np.searchsorted(ordered, law.values, side) for side in ("left", "right")) / 2.0

@@ -96,7 +96,7 @@ class _AllPairs(_SKCE, takes_weights=True):
         return changed(self, kernel=kernel, _fit=self._fit.of_kernel(kernel, self.rank))
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Fix the predictions: a quadratic form, with or without its diagonal."""
+        """Return the form for these predictions: a quadratic form, with or without its diagonal."""
         own, whole, probs = self.how == "mean", predictions.whole, predictions.probs
         scale = whole.total**-2.0 if own else 1.0 / whole.pairs
         found, fit = self, None if self.approximation is None else self._fit
@@ -204,7 +204,7 @@ class UnbiasedSKCE(_AllPairs, row="skce_uq"):
         return SKCEOfNumbers().fitted(predictions)
 
     def given(self, predictions: Rows) -> Any:
-        """Fix the predictions: a quadratic form without its diagonal."""
+        """Return the form for these predictions: a quadratic form without its diagonal."""
         if isinstance(predictions.law, Predictive):
             return self.fitted(predictions).given(predictions)
         return super().given(predictions)
@@ -268,7 +268,7 @@ class LinearSKCE(_SKCE, row="skce_ul"):
         return (*super().notes, f"skce_ul paired consecutive rows: {why}; {do}.")
 
     def given(self, predictions: Rows) -> PairMean:
-        """Fix the predictions: a mean of independent terms."""
+        """Return the form for these predictions: a mean of independent terms."""
         probs, weights = predictions.probs, predictions.weights
         kernel = fitted(self.kernel, probs, weights)
         rows = self._pairs(probs)
@@ -327,7 +327,7 @@ class MMCE(_SKCE, row="mmce"):
     kernel: Kernel = field(default_factory=lambda: Exponential(0.4))
 
     def given(self, predictions: Rows) -> Pairwise:
-        """Fix the predictions: a quadratic form with its diagonal."""
+        """Return the form for these predictions: a quadratic form with its diagonal."""
         self.probability(predictions)
         whole = self.fitted(predictions)
         terms = whole._terms(predictions)  # not half the kernel: for two classes this is one pass
@@ -431,7 +431,7 @@ class UCME(Listed, row="ucme"):
         return changed(self, kernel=kernel, _fit=probs[chosen])
 
     def given(self, predictions: Rows) -> FeatureSquares:
-        """Fix the predictions: sums of features, one feature per location."""
+        """Return the form for these predictions: sums of features, one feature per location."""
         found = self.fitted(predictions) if self._fit is None else self
         features = predictions.weighted(found.kernel(predictions.probs, found._fit))
         whole = predictions.whole.total

@@ -55,7 +55,7 @@ class _Events(Listed, takes_weights=True):
     reported = ("horizon", "cause")
 
     def given(self, predictions: Rows) -> EventMean:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law: Any = predictions.law.of_cause(self.cause)  # type: ignore[attr-defined]
         at = np.inf if self.horizon is None else self.horizon
         tilts = ranks(-law.level()) if self.name == "event_slope" else None
@@ -69,7 +69,7 @@ class _Events(Listed, takes_weights=True):
 
 
 class Events(_Events, row="events"):
-    """Observed less expected events, per row: above 0 if predicted risks are too low.
+    """Events observed less those expected, per row: above 0 predicted risks are too low.
 
     n⁻¹ Σ_i [δ_i − Λ_i(X_i)], with the predicted cumulative hazard Λ until the row's event or its
     censoring: 0 on average under any censoring that does not depend on the time given the prediction.
@@ -99,7 +99,7 @@ class Events(_Events, row="events"):
 
 
 class EventSlope(_Events, row="event_slope"):
-    """Observed less expected events, weighted from −1, the lowest predicted risk, to 1, the highest.
+    """Events less expected ones, with weights from −1, the lowest predicted risk, to 1, the highest.
 
     Above 0 there are more events than expected at high risks, or fewer at low ones: predictions differ
     too little; below 0, too much. It is the score test of a calibration slope, with ranks of the
@@ -407,7 +407,7 @@ class _AtHorizon(Listed):
 
 
 class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
-    """Greenwood–Nam–D'Agostino chi-square of risk at a time, over tenths: for comparison.
+    """Greenwood–Nam–D'Agostino chi-square of risk at a time in tenths: for comparison.
 
     Σ_k (1 − KM_k − mean risk_k)² / Greenwood's variance, over up to ten groups of similar risk with as
     many expected events each, five at least; a prediction that many rows share is a group by itself.
@@ -436,7 +436,7 @@ class GreenwoodNamDAgostino(_AtHorizon, row="gnd"):
     """
 
     def given(self, predictions: Rows) -> GNDForm:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         law, at, risk = self._fixed(predictions)
         return GNDForm(law, at, risk, tuple(strata_of(risk, risk)))
 
@@ -490,7 +490,7 @@ SUMMARIES: dict[str, Callable[[Array], Any]] = {
 
 class _Smooth(_AtHorizon, takes_weights=True):
     def given(self, predictions: Rows) -> SmoothErrors:
-        """Fix the predictions."""
+        """Return the form for these predictions."""
         return SmoothErrors(*self._fixed(predictions), SUMMARIES[self.how])
 
 
