@@ -325,7 +325,7 @@ class CKCE(Listed, row="ckce"):
         return changed(found, regularization=strength, _fit=fit)
 
     def given(self, predictions: Rows) -> Pairwise | FeatureSquares:
-        """Return the form for these predictions: quadratic, with weights that are dense or of low rank."""
+        """Return the form for these predictions: quadratic, with dense or low-rank weights."""
         fitted, w = self.fitted(predictions), predictions.weights
         n, probs, roots = predictions.n_samples, predictions.probs, np.sqrt(w / w.mean())
         _, label_kernel = fitted.kernel.terms[0]
