@@ -24,7 +24,7 @@ from caltest.spelling import number_of, spelled
 _DEFAULT = re.compile(r"dim_\d+")  # xarray's name for an unnamed dimension
 #: Names of member dimensions in xarray arrays, including ArviZ's.
 MEMBERS = ("member", "number", "realization", "realisation", "ensemble", "draw", "chain")
-#: Names of row dimensions, of which the first that exists is used, and of columns.
+#: Names of row dimensions, the first that exists being used, and of columns.
 _OBSERVED = ("obs", "obs_id", "observation")
 _ROWS = ("row", "rows", "case", "simulation", *_OBSERVED, "time", "sample", "samples")
 _COLUMNS = ("class", "classes", "category", "label", "quantile", "level", "entry", "variable")

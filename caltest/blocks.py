@@ -247,7 +247,7 @@ def _of_draws(part: slice, block: Block) -> tuple[Any, ...]:
 
 
 def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
-    """Return the sums of every cluster, of which a block has few."""
+    """Return the sums of every cluster; a block has rows of few."""
     rows = cast("Rows", block.known)
     here = np.unique(cast("Places", rows.clusters))
     clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []

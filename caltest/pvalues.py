@@ -101,7 +101,7 @@ def combine_sides(greater: float, less: float, alternative: Alternative) -> floa
 # ------------------------------------------------------------------ several statistics on one scale
 #
 # Statistics that are ranked together (the largest of several, the smallest of their p-values) need a
-# common scale. For a skewed statistic, three standard deviations are weaker evidence than for a
+# common scale. Three standard deviations are not the same evidence for a skewed statistic as for a
 # symmetric one. So mean, standard deviation and skewness are all removed, by Wilson and Hilferty's cube
 # root, which makes a gamma variable of that skewness nearly normal.
 #
@@ -365,7 +365,7 @@ def adjusted(pvalues: ArrayLike, correction: str | None = "holm") -> NDArray[np.
 
 @dataclass(frozen=True, eq=False)
 class StepDown:
-    """Westfall and Young's step-down maxima, from counts over draws of which one block is held.
+    """Westfall and Young's step-down maxima, counted over draws with one block held at a time.
 
     Attributes
     ----------

@@ -171,7 +171,7 @@ def signed_columns(
 
 
 def sign_draws(columns: Sequence[Column], n_clusters: int, count: int, seed: int) -> Draws:
-    """Return draws of signs of the clusters of these columns; all there are, if ``count`` reaches them.
+    """Return draws of signs for columns of these; all sign vectors, if ``count`` is enough for them.
 
     If flipping every sign leaves the columns unchanged, half of the sign vectors suffice.
     """

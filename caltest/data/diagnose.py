@@ -184,7 +184,7 @@ def _multiples_within(suspect: Suspect) -> float:
 
 
 def in_steps(suspect: Suspect, step: float) -> Array:
-    """Return the values (n, m), or (n, 1), as exact multiples of a step of which 1 is a multiple.
+    """Return the values (n, m), or (n, 1), as exact multiples of a step; 1 is a multiple of it too.
 
     A row may then sum to 1 within half a step per entry, as an entry of 0 was only rounded down.
 

@@ -2,8 +2,8 @@
 
 Outcomes are compared with draws of independent rows. So rows must be independent given their
 predictions, weights and groups must be known before the outcome, and the model must not have seen the
-rows. If data refute one of these with certainty, they are refused; if they only cast doubt on it, the
-result gets a :class:`Premise`.
+rows. If the data refute one of these with certainty, the input is refused; if they only cast doubt on
+it, the result gets a :class:`Premise`.
 
 *Members that rows share*: with one set of residuals around every forecast, or one climatology, the
 pools of all rows together reveal the outcome. *Functions of the outcome*: if every weight, or group,

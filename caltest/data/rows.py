@@ -26,7 +26,7 @@ from caltest.spelling import Spelled, column_of, is_number, moment_of
 # ------------------------------------------------------------------ weights
 
 
-#: Share of the largest weight, or of the mean, that no double-precision sum can contain.
+#: A share of the largest weight, or of the mean, too small to change any double-precision sum.
 _NOTHING = 1e-60
 
 

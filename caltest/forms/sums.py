@@ -123,7 +123,7 @@ class HasEvents(Form):
 
     @abstractmethod
     def of_events(self, rows: Rows, ends: Rows, column: int) -> Array:
-        """Return (B,) values from (B, n) rows sorted by class, and where classes end, (B, m + 1)."""
+        """Return (B,) values from (B, n) rows sorted by class, with the ends of classes, (B, m + 1)."""
 
 
 def of_events(form: Form, share: float) -> HasEvents | None:
