@@ -46,7 +46,7 @@ class NumberLens(Lens):
         return self._where(view, ~np.isnan(law.values[:, np.flatnonzero(np.diff(classes))]).any(axis=1))
 
     def _where(self, view: Reduction, stated: Any) -> Reduction:
-        """Return a view of only those rows that state the quantiles it needs."""
+        """Return a view of only those rows that state what the lens needs."""
         if not (n := np.count_nonzero(stated)):
             found = f"no row states what the lens {quoted(self.label)} looks at"
             raise InputError(f"{found}; give another level.")
