@@ -252,8 +252,7 @@ def _of_clusters(count: int, block: Block) -> tuple[ClusterSums, ...]:
     here = np.unique(cast("Places", rows.clusters))
     clusters, found = Clusters.of(cast("Places", rows.clusters), rows.weights), []
     for column in block.columns:
-        labels = column.outcomes(block.observed[None])[0]
-        sums = column.form.cluster_sums(labels, clusters)
+        sums = column.form.cluster_sums(column.outcomes(block.observed[None])[0], clusters)
         own = scipy.sparse.coo_array(sums.turned)
         entries = (own.data, (here[own.row], own.col))
         turned = scipy.sparse.csr_array(entries, shape=(count, sums.turned.shape[1]))

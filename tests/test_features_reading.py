@@ -176,7 +176,7 @@ def test_an_audit_leaves_out_groups_and_functions_of_the_outcome(data):
     p, y, x = data
     x = x.assign(leak=2.0 * y + x["age"] / 1000, late=np.where(y == 1, "yes", "no"))
     found = caltest.audit(p, y, groups=x[["sex"]], features=x, n_resamples=19, alpha=0.2, rng=0)
-    assert "Left out of features, as they are groups: 'sex'." in found.warnings
+    assert "Not searched, nor inside them, as they are groups: 'sex'." in found.warnings
     assert "Left out of features, as all rows have one value: 'one'." in found.warnings
     said = [each for each in found.premises if each.name == "features known before the outcome"]
     assert [each.seen for each in said] == [
@@ -277,7 +277,7 @@ def test_the_command_line_takes_names_and_patterns(folder):
     options = ("--resamples", "99", "--seed", "1", "--json", page)
     assert command("audit", folder / "a.csv", *several, *options).exit_code in (0, 1)
     found = json.loads(page.read_text())
-    assert "Left out of features, as they are groups: 'sex'." in found["warnings"]
+    assert "Not searched, nor inside them, as they are groups: 'sex'." in found["warnings"]
     assert "Columns not read: 'code'." in found["warnings"]
 
 

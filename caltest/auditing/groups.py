@@ -256,7 +256,7 @@ def sought(whole: Sample, columns: Sequence[str]) -> tuple[Sample, tuple[Premise
     found = functions_of_outcome(codes, whole, "features", "it is not searched")
     kept = tuple(each for each in own if each.name not in found)
     twice = [each.name for each in features.columns if each.name in columns]
-    notes = (f"Left out of features, as they are groups: {listed(twice)}.",) * bool(twice)
+    notes = (f"Not searched, nor inside them, as they are groups: {listed(twice)}.",) * bool(twice)
     features = Features(kept, features.notes) if kept else None
     rows = replace(rows, features=features, notes=(*rows.notes, *notes))
     return replace(whole, rows=rows), tuple(found.values())

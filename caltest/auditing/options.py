@@ -290,7 +290,7 @@ def call_of(
     for name, own in columns.items():
         native: Any = nw.from_native(given[name], eager_only=True, allow_series=True, pass_through=True)
         some = f"[{list(own)!r}]" if isinstance(native, nw.DataFrame) else ""
-        parts += [f"{name}={name}{some}"] if native is not None else []
+        parts += [f"{name}={name}{some}"] if native is not None or own else []
     parts += [f"{name}={name}" for name in of_rows]
     # Leave out arguments with an entry per row: they would be too long.
     options = signature(function).parameters.values()

@@ -428,7 +428,7 @@ def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, 
     if problem:
         status, why = out.WRONG_INPUT, ", for not all could be written"
     elif not fails and (audit.rejected or audit.verdict == "undecided"):
-        why = f", by --fail-on {fail_on}"
+        why = f"{', without proof' * (audit.verdict == 'undecided')}, by --fail-on {fail_on}"
     notes = []
     if asked.loaded.values:
         notes.append(f"Options from {asked.loaded.place}: {', '.join(asked.loaded.values)}.")

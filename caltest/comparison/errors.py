@@ -462,8 +462,7 @@ class _Numbers:
         """Return the mean score, and the mean error in units of the outcome."""
         w = design.weights
         crps = float(self._score(self.outcomes[None])[0] @ w / w.sum())
-        units = InUnits.of(self.rows, self.outcomes, design, alpha)
-        return {"crps": crps, "units": units}
+        return {"crps": crps, "units": InUnits.of(self.rows, self.outcomes, design, alpha)}
 
     def _score(self, outcomes: Array) -> Array:
         """Return CRPS, or mean quantile scores, of outcomes, (B, n)."""

@@ -450,8 +450,7 @@ def compare(
     n_given = rows.n_samples if rows.places is None else len(given)  # rows of weight 0 are left out
     beside = {str(name): own for name, own in models.items()}
     beside |= {"labels": labels, "weights": weights, "clusters": clusters}
-    columns = read_groups(groups, n_given, rows.places, **beside)
-    groupings, afterwards = known_before(columns, first)
+    groupings, afterwards = known_before(read_groups(groups, n_given, rows.places, **beside), first)
     doubts = (*afterwards, *(x for each in groupings for x in each.doubts), *first.rows.doubts)
     points, left_out = sizes_of(wholes, found_lens, groupings, intersections, confidence, outcomes)
     values = []

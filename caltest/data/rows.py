@@ -579,7 +579,7 @@ def in_time(rows: Rows, order: object, n_rows: int, **beside: Any) -> Rows:
     """
     mixed = isinstance(rows.law, Point | Covered) or not (rows.clusters is None and rows.are_alike)
     if order is not None and (mixed or rows.law.seen is not None):
-        text = "{order} goes with no means, sets, clusters, weights or censored times; leave one out."
+        text = "{order} cannot be combined with means, sets, clusters, weights or censored times."
         raise InputError(text, order=Argument("order"))
     if order is None or order is True:
         return replace(rows, order=np.arange(rows.n_samples)) if order else rows

@@ -284,8 +284,7 @@ def fixed_order(probs: Array) -> Places:
     # 1, cos 1, cos 2, … are linearly independent over the rationals (Lindemann–Weierstrass), so two
     # rows of round numbers have the same score only if they are equal. einsum, unlike a matrix product,
     # gives a row the same score in any position.
-    score = np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1])))
-    return np.argsort(score, kind="stable")
+    return np.argsort(np.einsum("ij,j->i", probs, np.cos(np.arange(probs.shape[1]))), kind="stable")
 
 
 def representatives(probs: Array) -> Places:

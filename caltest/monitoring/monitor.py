@@ -263,8 +263,9 @@ class Monitor:
             self._batches += keys
             return
         values, codes, member = values[kept][order], codes[kept][order], member[order]
-        dated = [dates[row] for row in kept]
-        days = [0, *(k for k in range(1, n) if given.clusters is None and dated[k] != dated[k - 1]), n]
+        dated = [dates[row] for row in kept[order]]
+        later = [k for k in range(1, n) if dated[k] != dated[k - 1]]  # if no cluster has two days
+        days = [0, *(later if set(later) <= set(ends.tolist()) else ()), n]
 
         if not self._books:
             self._shape, self._books = shape, bettors.blank(0, self._is_change)
@@ -285,7 +286,7 @@ class Monitor:
                 bettors.bet(values[part], codes[part], own, member[part], shares, books)
             log_evalue, _, rows, _, _, alarm = books["whole"].tolist()
             if alarm > rows - (end - begin):
-                self._alarm_date = dated[end - 1]
+                self._alarm_date = dated[int(end + alarm - rows) - 1]
             sums = (books["totals"][0] - before)[bettors.main].ravel().tolist()
             period = {"name": batch, "date": dated[end - 1], "rows": end - begin, "end": int(rows)}
             period["log_evalue"] = max(min(log_evalue, _HUGE), -_HUGE)

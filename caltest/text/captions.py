@@ -208,7 +208,8 @@ def feature_title(audit: Audit, of: ByFeature) -> str:
     """Return the title of a picture along a feature, from the intervals of its bins."""
     ways = Counter(vocabulary.way(x.side, of.lens) for x in of.bins if x.side and audit.story.found)
     told = [f"{text} in {many(count)}" for text, count in ways.items()]
-    text = f"{', '.join(told) or 'not shown to be wrong in any'} of {many(len(of.bins))} bins."
+    bins = f"{many(len(of.bins))} {plural('bin', len(of.bins))}"
+    text = f"{', '.join(told) or 'no interval shows an error, in any'} of {bins}."
     view = next(each for each in audit.views if each.lens == of.lens)
     about = "" if vocabulary.is_single(audit) else f", {lens_name(view)}"
     return f"{shown_column(of.feature)}{about}: {text}"
@@ -284,7 +285,8 @@ def pit_title(audit: Audit, view: View, drawn: PitHistogram) -> str:
     elif drawn.above:
         text = f"too many {outcomes} in the middle."
     else:
-        text = "no bar alone shows an error." if audit.story.found else "no error was found."
+        lone = "band for single bars" if drawn.low is None else "bar alone shows an error"
+        text = f"no {lone if audit.story.found else 'error was found'}."
     return _named(view, text)
 
 
@@ -378,7 +380,8 @@ def slices_title(audit: Audit, views: Sequence[View], noun: str) -> str:
 
 def slices_note(audit: Audit, unit: str | None, shown: Sequence[View | Part]) -> str:
     """Return the legend of the bars in a table of slices."""
-    text = f"Thin bars: {_intervals(audit)}; thick: each alone, {sizes.own_sure(audit)}."
+    alone = sizes.own_sure(audit, len(audit.limit.sides))
+    text = f"Thin bars: {_intervals(audit)}; thick: each alone, {alone}."
     inside = f"thick bar inside{vocabulary.only_with(audit)}"
     text += f" Beyond your limit: thin bar outside it; within: {inside}." if audit.limit else ""
     if any(isinstance(of, Slice) for of in shown):
