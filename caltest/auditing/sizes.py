@@ -290,7 +290,7 @@ def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
         return ()
     return (
         f"In {few:,} of {counted(len(carrying), 'view')} too few clusters count for narrow intervals "
-        f"(the worst has {min(carrying):.0f} with the event, or without; {math.ceil(enough)} would do): "
+        f"(the worst: {min(carrying):.0f} with the event, or without; {math.ceil(enough)} would do): "
         "make clusters smaller where dependence allows it (of time, shorter blocks), use fewer or "
         "larger groups, or collect more clusters.",
     )
