@@ -40,6 +40,8 @@ class Block:
 
 SUMMARY = "--only nothing"  # no cell, but what is made of all cells
 BLOCKS = (
+    Block("record_level", " record --only 'level points' --no-pictures"),
+    Block("record_power", " record --only 'power points' --no-pictures"),
     Block("widmann_errors widmann_estimates",
           " widmann --only group=closed alpha=1.0 beta=any 'm=2 ' --datasets 200 --no-pictures"),
     Block("widmann_compared widmann_agreement widmann_conventions", f" widmann {SUMMARY}",

@@ -329,7 +329,7 @@ PANELS: dict[str, Panel] = {
         (COMBINED, ECE, HL, "Spiegelhalter’s z, normal law", BOOT),
     ),
     "top class": Panel(
-        "Ten classes and top class: 300 rows",
+        "Ten classes, top class: 300 rows",
         ten_classes,
         {
             COMBINED: ours(), "kernel test": ours("skce_uq"),
@@ -360,7 +360,7 @@ PANELS: dict[str, Panel] = {
         (COMBINED, "bias", NAIVE),
     ),
     "weights": Panel(
-        "Weights by row or by label: 300 rows",
+        "Weights, by row or label: 300 rows",
         weighted,
         {
             COMBINED: ours(of="survey"), "ECE, weighted": ours("ece", of="survey"),
@@ -410,7 +410,7 @@ PANELS: dict[str, Panel] = {
             "D-calibration, our imputation": ours("d_calibration", of="unknown"),
             "D-calibration, usual": peer(lambda x: survival.spread_mass(x.probs), of="cohort"),
         },
-        100, 2000, "too late (hazards × 1.25)", (50, 100, 200, 400, 800), 200,
+        100, 2000, "too late (hazards × 1.25)", (50, 100, 200, 400), 300,
         (COMBINED, "combined, follow-up known", "D-calibration, usual"),
     ),
     "monitoring": Panel(
@@ -420,7 +420,7 @@ PANELS: dict[str, Panel] = {
             "Monitor": evidence, "weekly tests, unadjusted": peer(weeks),
             "weekly tests, Bonferroni": bonferroni(weeks, WEEKS),
         },
-        5000, 2000, "slow drift (log-odds + 0.1 every 500 rows)", (500, 1000, 2000, 3000, 5000),
+        5000, 2000, "slow drift (log-odds + 0.1 every 500 rows)", (500, 1000, 2000, 4000),
         300, ("Monitor", "weekly tests, unadjusted", "weekly tests, Bonferroni"),
     ),
     "features": Panel(
@@ -430,8 +430,8 @@ PANELS: dict[str, Panel] = {
             FEATURES: audited, "scan of slices": ours("feature_scan"),
             "40 z-tests of slices, smallest p": peer(searched),
         },
-        200, 2000, "a corner too low (16% of rows, 20 points)", (200, 400, 800), 200,
-        (FEATURES, "scan of slices", "40 z-tests of slices, smallest p"),
+        200, 2000, "a corner too low (16% of rows, 20 points)", (200, 400, 800), 300,
+        (FEATURES, "40 z-tests of slices, smallest p"),
     ),
     "points": Panel(
         "Point forecasts: 200 rows",
