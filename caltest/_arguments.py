@@ -1,8 +1,8 @@
 """Checks of arguments: numbers, flags, text, objects and names, by the names of the arguments.
 
-Every public function and class carries :func:`arguments`. An argument called ``n_jobs`` or ``title``
-means the same everywhere, and `KINDS` has its check; a name that means something else in one place has
-its check there. None is allowed where the type hint says so.
+Every public function and class is decorated with :func:`arguments`. An argument called ``n_jobs`` or
+``title`` means the same everywhere, and `KINDS` holds its check; if a name means something else in one
+place, that place passes its own check. None is accepted if the type hint allows it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def as_int(value: object) -> int | None:
 def has(value: Any, *names: str) -> bool:
     """Whether a value has all these attributes; False if looking them up raises.
 
-    NGBoost's distributions answer None for every name.
+    NGBoost's distributions return None for every name.
     """
     return bool(attempt(lambda: all(getattr(value, name, None) is not None for name in names)))
 
@@ -241,7 +241,7 @@ SIDES = ("too_low", "too_high")
 def limit(name: str, value: object, most: float = math.inf) -> float | dict[str, float | None]:
     """Return the error that matters: a number above 0, or one per side, None where none matters.
 
-    It is of probabilities if it is to be below 1.
+    With ``most`` 1 it is an error of probabilities.
     """
     advice = _distance if most == 1.0 else f"{_distance}; of point forecasts any number above 0"
     if not isinstance(value, Mapping):
@@ -335,7 +335,7 @@ def _masked(value: object, depth: int = 3) -> int | None:
 def takes(*given: str, of: Callable[..., Any], called: str | None = None) -> bool:
     """Return whether a function can be called with these arguments; if not and ``called``, raise.
 
-    A function in C that has no signature is taken to accept them.
+    A C function without a signature is assumed to accept them.
     """
     try:
         inspect.signature(of).bind(*given)
@@ -446,8 +446,8 @@ def made(kind: str, given: object, choices: Mapping[str, type[T]], base: type[T]
 def arguments(**kinds: Kind) -> Callable[[Of], Of]:
     """Check the arguments of a public function, or of a class on construction.
 
-    ``kinds`` says what arguments are that are not among `KINDS`, or are something else here. A default
-    value is never checked. Signature, type hints and docstring stay.
+    ``kinds`` holds checks for arguments that are not in `KINDS` or mean something else here. Defaults
+    are never checked. Signature, type hints and docstring stay.
     """
 
     def decorated(of: Of) -> Of:

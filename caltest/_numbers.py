@@ -45,8 +45,8 @@ def unit() -> Unit:
 def in_unit_of(write: Callable[P, T]) -> Callable[P, T]:
     """Make a function that writes or draws a result (its first argument) use the result's unit.
 
-    That is percentage points, but for an audit of point forecasts, whose errors are in units of the
-    outcome. What is called on the way asks :func:`unit`.
+    The unit is percentage points, except for audits of point forecasts, whose errors are in units of
+    the outcome. Functions called in between read it from :func:`unit`.
     """
 
     @wraps(write)
@@ -247,7 +247,7 @@ def kept_of(rates: Mapping[Any, float]) -> str:
 def percents(one: float, other: float, least: int = 0, *ends: float) -> tuple[str, str]:
     """Write two shares in percent, with enough digits to distinguish them and at least ``least``.
 
-    Or two means of outcomes, in as many as the interval of their difference justifies, or itself.
+    For means of outcomes, use as many digits as the interval of their difference justifies.
 
     Examples
     --------
@@ -383,8 +383,7 @@ def probabilities(values: Iterable[float]) -> list[str]:
 def probability_axis(smallest: float = 0.0, largest: float = 1.0, most: int = 5) -> list[float]:
     """Return tick positions for an axis of probabilities; the first and last tick are its ends.
 
-    It is no longer than what is shown on it needs, and its marks leave ``most`` spaces between them, or
-    fewer.
+    The axis is no longer than the data need, and its ticks leave at most ``most`` spaces.
 
     Examples
     --------

@@ -1,8 +1,9 @@
 """Hooks for printers: functions of higher layers, plugged in when the package is imported.
 
-A result holds facts, and imports no room that writes or draws them: those stand above it. When it is
-printed, drawn or shown in a notebook, it calls one of these. The package's own ``__init__`` sets
-them, which runs before any room does; the room behind each is imported when it is first called.
+A result holds facts, and does not import the modules that write or draw them, because they are in
+higher layers. When it is printed, drawn or shown in a notebook, it calls one of these hooks. The
+package's ``__init__`` sets them before any other module runs; the module behind each one is imported on
+its first call.
 """
 
 from collections.abc import Callable

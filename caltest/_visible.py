@@ -35,7 +35,7 @@ _WORD = 160  # of a run without blanks; a path may be long
 def visible(text: str) -> str:
     """Write hidden characters (control characters, changes of direction) as Python escapes them.
 
-    The result is fit for a terminal, for HTML, for XML and for UTF-8. What is visible already stays.
+    The result is safe for a terminal, HTML, XML and UTF-8. Visible characters stay unchanged.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -62,8 +62,9 @@ def visible_page(text: str) -> str:
 def message(text: str, most: int = 500) -> str:
     """Return a message about an input as one line of at most 500 characters.
 
-    A message begins with what was found and where, and ends with what to do; what may be endless is
-    quoted in between. So it is cut there: first what has no blanks in it, then the middle.
+    A message begins with what was found and where, and ends with advice; anything that can be endless
+    is quoted in between. So the cut is made there: first in long runs without blanks, then in the
+    middle.
     """
     ends = clipped(text, 8 * most)  # first, so that no step runs over a huge text
     words = re.sub(rf"\S{{{_WORD + 1},}}", lambda word: clipped(word[0], _WORD), line(ends))

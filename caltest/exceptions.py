@@ -35,8 +35,7 @@ IN_SHELL: ContextVar[Mapping[str, str]] = ContextVar("IN_SHELL")
 class Argument:
     """An argument in a message, with its value if any (``...``: any value); or an expression.
 
-    It is written as in Python; where a command runs, as the option that it is there, or in the words
-    ``shell``.
+    It is written as in Python; in a command, as the option of that name there, or as ``shell``.
     """
 
     name: str
@@ -127,7 +126,7 @@ class LongWorkWarning(UserWarning):
 
 
 class InputError(ValueError):
-    """Raised when an input cannot be used: says what was found, where, and what to do.
+    """Raised when an input cannot be used; says what was found, where, and what to do.
 
     Its message says, in one sentence, what was found, where, and what to do. It is one line of visible
     characters, whatever the input holds, and of at most 500: a longer one loses its middle. The command

@@ -1,24 +1,25 @@
 """Options of the command line, defined once: here.
 
-A command's options are a text that reads like its help. An entry is ``name TAKES  help``; a line of
-names alone stands for entries that several commands share. Between the name and the help may stand
+A command's options are written as a text that reads like its help. An entry is ``name TAKES  help``; a
+line of names alone stands for entries shared by several commands. Between name and help may follow
 
 ``name/argument``
-    what the option is called in Python, where that is not its name,
+    the argument's name in Python, if it differs,
 ``TAKES…``
-    that it is given once for each value; ``-`` takes none, and a name in capitals is given by place,
+    the option may be repeated, once for each value; ``-`` takes none, and a name in capitals is
+    positional,
 ``=value``
-    what a command takes where it is not given; in other cases the help says what holds then,
+    the value if the option is not given; in other cases the help says what applies,
 ``typed``
-    that no configuration file may give it,
+    a configuration file may not set it,
 ``harmless``
-    that it cannot change the exit status of an audit, wherever it is given.
+    it cannot change the exit status of an audit, wherever it is set.
 
-Behind ``|`` in the brackets of the help, which does not show it, stands in a few words what holds where
-the option is not given.
+After ``|`` in the brackets of the help, and not shown there, are a few words for the value that applies
+if the option is not given.
 
-What an option may be is what the argument of that name may be (`caltest._arguments.KINDS`, or the
-function that takes it).
+Values are checked like the argument of that name (`caltest._arguments.KINDS`, or the function that
+takes it).
 """
 
 from __future__ import annotations

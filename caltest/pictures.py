@@ -1,7 +1,7 @@
 """The content of pictures, for any renderer: marks, and the axes on which they lie.
 
-Displays draw both with matplotlib, reports as SVG. An axis says where a value is, which values are
-labelled, and how far it reaches.
+Displays draw both with matplotlib, reports as SVG. An axis knows positions of values, labelled ticks,
+and its own ends.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ STRETCHED = Scale(" (stretched towards the ends)", logit, expit)
 def scale_of(predicted: Array) -> Scale:
     """Return the scale for predictions: logarithmic if they span orders of magnitude near 0 or 1.
 
-    That is: all below 0.1, or below 0.5 and half of them below a tenth of the largest.
+    That is: all below 0.1; or below 0.5, with half of them below a tenth of the largest.
     """
     middle = float(np.median(predicted))
     for scale, low, half, high in (
@@ -237,7 +237,7 @@ def axis_of_bars(bars: Sequence[Sequence[float]], limit: float, *, as_ratio: boo
 def zoomed(scale: Scale, points: Array, rest: Array, values: Array, most: int = 5) -> tuple[Axis, Axis]:
     """Return both axes of a diagram: for points, for the rest unless it is far, and for all values.
 
-    Both have the same ends, unless the points would be a heap.
+    Both axes have the same ends, unless the points would then be crowded together.
     """
     across, whole = scale.limits(points), scale.limits(np.concatenate([points, rest]))
     if scale.span(whole) <= _SHOWN_ANYWAY * scale.span(across):
@@ -355,8 +355,8 @@ def along(bins: Sequence[Any], bad: Sequence[bool]) -> Picture:
 def critical(draws: Any, alpha: float) -> float:
     """Return what one more draw exceeds with probability at most alpha: the k-th largest of B draws.
 
-    k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha beyond it alone.
-    Infinite where p is above alpha whatever is observed, as draws are too few.
+    k = ⌊alpha (B + 1)⌋: p = (1 + #{draws at least as large})/(B + 1) is at most alpha only for larger
+    values. Infinite if p always exceeds alpha because draws are too few.
     """
     count = len(draws)
     k = np.count_nonzero(np.arange(1, count + 1) / (count + 1) <= alpha)  # as p-values are compared
@@ -366,7 +366,7 @@ def critical(draws: Any, alpha: float) -> float:
 def pair(points: Array, stated: float, observed: float) -> Picture:
     """Draw true values minus means of draws for two parameters, with two 2-sigma ellipses.
 
-    Dashed: by the correlation that draws state; drawn through: by the one that is observed.
+    Dashed: by the correlation of the draws; solid: by the observed correlation.
     """
     angle = np.linspace(0.0, 2.0 * math.pi, 73)
     marks = [GRID, *told_apart(points[:, 0], points[:, 1], np.zeros(len(points)))]
@@ -381,8 +381,8 @@ def pair(points: Array, stated: float, observed: float) -> Picture:
 def path_of(scores: Array, labels: Any, weights: Array) -> tuple[Array, Array, Array]:
     """Return the path of cumulative differences, without its start: one point per distinct score.
 
-    These are the scores (K,), in increasing order, the share of the rows up to each, as rows count, and
-    the sum of predicted less observed of these rows, divided by that of all weights.
+    Return the scores (K,), in increasing order; the share of rows up to each, by weight; and the sum of
+    predicted minus observed over these rows, divided by the total weight.
     """
     order = np.argsort(scores, kind="stable")
     ordered, counted = scores[order], weights[order]
@@ -426,8 +426,8 @@ def with_intervals(x: Any, y: Any, low: Any, high: Any, bad: Any, labels: Any = 
 def curve(parts: Sequence[Any], h: Any, shown: Sequence[Any], fit: Any, *, rare: bool) -> Picture:
     """Draw observed against predicted, with a dot per part; ``shown``: parts with a proved error.
 
-    ``h``: how the predictions are distributed; ``rare``: on logarithmic axes, and of probabilities in
-    events per 1,000; ``fit``: an isotonic curve, or None.
+    ``h``: histogram of the predictions; ``rare``: logarithmic axes, for probabilities in events per
+    1,000; ``fit``: an isotonic curve, or None.
     """
     x, y = [part.predicted for part in parts], [part.observed for part in parts]
     low, high = zip(*(part.true_rates for part in parts), strict=True)

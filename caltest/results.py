@@ -1,7 +1,7 @@
 """Results: their base class, and the result of a test.
 
-A result holds facts. Its texts are made by :mod:`caltest.text`, and its pictures by
-:mod:`caltest.plots`; :mod:`caltest._printers` finds both when something is shown.
+A result holds facts. :mod:`caltest.text` writes its texts and :mod:`caltest.plots` draws its pictures;
+:mod:`caltest._printers` calls both when something is shown.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Page(str):
     """A summary as text, and its parts for other printers: a web page, a notebook, one line."""
 
     answer: str  #: The verdict and the headline in one line.
-    about: str  #: What kind of result it is.
+    about: str  #: The kind of result.
     kind: str  #: The code of its verdict, for a mark; "" without one.
     chip: str  #: The verdict in a few words; "" without one.
     why: str  #: An explanation beside the verdict, as a clause.
@@ -155,7 +155,7 @@ class Result(Facts):
         return f"{type(self).__name__}({self._page().brief})"
 
     def _repr_html_(self) -> str:
-        """Return what was found, in bold, and a table of names and values, as notebooks show them."""
+        """Return the finding in bold, and a table of names and values, for notebooks."""
         page = self._page()
         rows = (*page.rows, *(("note", note) for note in page.notes))
         cells = "".join(_ROW.format(*map(html.escape, each)) for each in rows)

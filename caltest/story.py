@@ -1,7 +1,7 @@
 """The story of a result, decided once: verdict, main finding, other findings, and next steps.
 
-Whoever makes a result makes its story. Text, reports and pictures choose words and marks by its codes,
-and decide nothing.
+The function that makes a result also makes its story. Text, reports and pictures choose words and marks
+by its codes, and decide nothing.
 """
 
 from __future__ import annotations

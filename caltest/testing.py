@@ -222,7 +222,7 @@ def test(
         return _answered(measure, chosen, trial, given, alternative, (null is None, statistic is None))
 
 
-test.__test__ = False  # type: ignore[attr-defined]  # pytest is not to collect it
+test.__test__ = False  # so that pytest does not collect it
 
 
 @arguments()
@@ -290,7 +290,7 @@ def estimate(
 
 
 def beside_estimate(probs: object, labels: object, statistic: str, **how: Any) -> tuple[Any, ...]:
-    """Return the statistic fitted, about what a calibrated model would have, doubts, and notes."""
+    """Return the fitted statistic, its expectation under calibration, premises in doubt, and notes."""
     given = _given(probs, labels, find_lens(how.pop("lens")), find_statistic(statistic), **how)
     fitted = find_statistic(statistic).fitted(given.view.rows)
     form = fitted.given(given.view.rows)
@@ -299,7 +299,7 @@ def beside_estimate(probs: object, labels: object, statistic: str, **how: Any) -
 
 
 def value_of(measure: Statistic, view: Sample, n_jobs: int | None = None) -> float:
-    """Return the value of a statistic; for rows in clusters, over pairs from different ones."""
+    """Return the value of a statistic; for rows in clusters, over pairs from different clusters."""
     rows, observed = view.rows, view.labels
     check_law(measure, rows)
     measure.sides(rows.law)
@@ -348,17 +348,18 @@ class _Given(NamedTuple):
     rates: Mapping[Any, float] | None = None
 
     def stated(self, answer: nulls.Answer, **more: Any) -> dict[str, Any]:
-        """Return facts about the rows, and more, for a result."""
-        # Without draws, an answer is sooner found than what its rows suggest, which then waits.
+        """Return facts about the rows, with ``more``, for a result."""
+        # Without draws, the answer is found sooner than doubts about its premises, which are then
+        # postponed.
         waits = answer.n_resamples is None and self.whole.rows.n_classes == 2
         premises = partial(self.premises, answer) if waits else self.premises(answer)
         return {"premises": premises, "n_samples": self.view.rows.n_samples, "lens": self.lens, **more}
 
     def premises(self, answer: nulls.Answer) -> tuple[Premise, ...]:
-        """Return what the rows suggest against what the answer supposes."""
+        """Return premises of the answer that the rows put in doubt."""
         with single_threaded_blas():
             premises, features = premises_of(self.whole, answer.pvalue), self.whole.rows.features
-        if answer.guarantee == "exact":  # an answer of bets supposes nothing of outcomes
+        if answer.guarantee == "exact":  # an answer by bets assumes nothing about outcomes
             premises = tuple(each for each in premises if each not in self.whole.rows.law.doubts)
         if features is not None:
             codes = {each.name: each.codes() for each in features.columns}
@@ -368,7 +369,7 @@ class _Given(NamedTuple):
 
 
 def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, object]) -> Stored | None:
-    """Return rows that are read where they are: an opened file, or memory-mapped arrays."""
+    """Return rows to be read in place: an opened file, or memory-mapped arrays; else None."""
     if isinstance(probs, Stored):
         for name, value in {**own, "labels": labels, "logits": logits or None}.items():
             if value is not None:
@@ -384,7 +385,7 @@ def _stored(probs: object, labels: object, logits: bool, own: Mapping[str, objec
 
 
 def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic, **own: Any) -> _Given:
-    """Check the input and see it through the lens, or through the statistic's default lens.
+    """Check the input and apply the lens, or the statistic's default lens.
 
     Rounded probabilities have no default lens.
     """
@@ -418,14 +419,14 @@ def _given(probs: object, labels: object, lens: Lens | None, measure: Statistic,
 def _counted(
     rows: Rows | Extent, clusters: int | None = None, rates: Mapping[Any, float] | None = None
 ) -> dict[str, Any]:
-    """Return what is said of how rows count: rates, and the effective numbers of rows and clusters."""
+    """Return parameters on weights: sampling rates, and the effective numbers of rows and clusters."""
     found: dict[str, Any] = {} if rates is None else {"sampling_rates": dict(rates)}
     found |= {} if rows.are_alike else {"effective_n": rows.effective}
     return found if clusters is None else found | {"clusters": clusters}
 
 
 def check_law(measure: Statistic, rows: Rows) -> None:
-    """Raise unless the statistic can be one of what was predicted."""
+    """Raise unless the statistic is defined for such predictions."""
     law = rows.law
     quantiles = isinstance(law, Quantiles)
     if isinstance(law, measure.laws) and (measure.of_quantiles or not quantiles):
@@ -444,7 +445,7 @@ def check_law(measure: Statistic, rows: Rows) -> None:
 def _answered(
     measure: Statistic, null: nulls.Null, trial: Trial, given: _Given, wanted: Any, free: Sequence[bool]
 ) -> CalibrationResult:
-    """Test calibration; ``free`` says whether the null, and the statistic, were left to us."""
+    """Test calibration; ``free`` says whether null and statistic are the defaults."""
     rows, completions = trial.rows, given.completions
     seen = rows.law.seen
     check_law(measure, rows)
@@ -486,7 +487,7 @@ def _answered(
 
 
 def _notes(given: _Given, fitted: Statistic, form: Form) -> tuple[str, ...]:
-    """Return what is said of the rows, and of what was computed of them."""
+    """Return notes on the rows and on the statistic."""
     rows = given.view.rows
     unlikely = impossible_labels(given.view, what=seen_through(given.lens, rows))
     return (*rows.notes, *unlikely, *_bins_of_vectors(form, given.lens), *fitted.notes)
@@ -509,7 +510,7 @@ def _tolerated(
         stated = {"rounding": given.rounded.step, "summed": given.rounded.n_summed}
     sides = check_possible(measure, null, wanted)
     question, answer, side = sided_answer(measure, null, trial, error, sides)
-    if error == 0.0:  # a label of probability 0 proves no error beyond a tolerance
+    if error == 0.0:  # beyond a tolerance, a label of probability 0 proves no error
         what = seen_through(given.lens, rows)
         impossible = impossible_labels(given.view, {"over": 0, "under": 1}.get(sides), what)
     options = {**question.statistic.parameters, "tolerance": error, **stated, "side": side}
@@ -518,11 +519,11 @@ def _tolerated(
     return result_of(question, null, answer, (*rows.notes, *impossible, *measure.notes), **claimed)
 
 
-# ------------------------------------------------------------------ what can be tested
+# ------------------------------------------------------------------ possible combinations
 
 
 def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_rates: object) -> None:
-    """Raise unless the null is for rows like these, and a tolerance too if there is one."""
+    """Raise unless the null and a tolerance, if given, are possible for these rows."""
     if sampling_rates is not None and tolerant:
         raise InputError(
             "a tolerance is about probabilities of all rows, and {argument} makes them those of the "
@@ -546,7 +547,7 @@ def _check_possible(null: nulls.Null, clustered: bool, tolerant: bool, sampling_
 
 
 def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
-    """Say so where a binned statistic is not the one that is usually printed of a network."""
+    """Return a note if a binned statistic is not the one usually reported for a network."""
     if lens is not None or not isinstance(form, Binned) or 2 in (form.probs.shape[1], form.cells.ndim):
         return ()
     return (
@@ -555,13 +556,13 @@ def _bins_of_vectors(form: Form, lens: str | None) -> tuple[str, ...]:
     )
 
 
-# ------------------------------------------------------------------ rows that are not held
+# ------------------------------------------------------------------ rows read in one pass
 
 
 def _seen(
     stored: Stored, lens: str | Lens | None, default: str | None, first: int, last: int
 ) -> Iterator[Sample]:
-    """Read blocks of rows, parts of the whole, and show them through the lens."""
+    """Read blocks of rows, as parts of the whole, and show them through the lens."""
     for each in stored.samples(first, last):
         yield through(Sample(replace(each.rows, part_of=stored.extent), each.labels), lens, default)[0]
 
@@ -569,7 +570,7 @@ def _seen(
 def _in_one_pass(
     measure: Statistic, null: nulls.Null, stored: Stored, lens: Lens | None, wanted: Any, how: Any
 ) -> CalibrationResult:
-    """Test rows that are read once, where they are stored, by draws of labels or of signs of clusters.
+    """Test rows that are read once, where they are stored, with draws of labels or of cluster signs.
 
     Raises
     ------
@@ -615,7 +616,7 @@ def _in_one_pass(
 def _confirmed(
     samples: Callable[..., Iterator[Sample]], question: nulls.Question, n_samples: int, by_signs: Any
 ) -> Confirmation:
-    """Say how many clusters of stored rows carry a statistic: what the lens shows of all is held."""
+    """Return how many clusters of stored rows carry a statistic; all rows through the lens are held."""
     parts = list(samples(0, -(-n_samples // ROWS)))
     rows = Rows.joined([each.rows for each in parts])
     asked = replace(question, rows=rows, labels=np.concatenate([each.labels for each in parts]))

@@ -10,16 +10,16 @@ decrease.
 
 Either way: the smaller p-value is doubled, which is sharp as ε → 0 (both tails of one model are then
 nearly disjoint: without the doubling a level of α would be 2α), and no sharper rule is known to be
-valid for every ε. It costs most where ε is large: a model that is off by ε everywhere on one side has
-one side only that can reject. Measured with "scan", 400 rows, ε = .05, level .05: .022 of models that
-are .05 too high everywhere are rejected, .018 of those that are .05 too high in one half of the scores
-and too low in the other, .004 of calibrated ones (500 data sets each). If one side is what matters, ask
-for it: it has all of α.
+valid for every ε. It costs most if ε is large: for a model that is off by ε everywhere on one side,
+only that side can reject. Measured with "scan", 400 rows, ε = .05, level .05: rejected are .022 of
+models that are .05 too high everywhere, .018 of those that are .05 too high in one half of the scores
+and too low in the other, and .004 of calibrated ones (500 data sets each). If only one side matters,
+test only that: it gets all of α.
 
-Rounded statements: a probability stated in steps of r is within r/2 of what was meant, and a sum of k
-of them within k r/2. If what was meant is right, the stated probability is within that tolerance of the
-truth. Of an event and its opposite that one is looked at which adds up fewer values. For all classes at
-once there is no such test: no one distribution is the hardest of those that round to a row.
+Rounded probabilities: one stated in steps of r is within r/2 of what was meant, and a sum of k of them
+within k r/2. If what was meant is right, the stated probability is within that tolerance of the truth.
+Of an event and its opposite, the test uses the one that sums fewer values. For all classes at once
+there is no such test: no single distribution is the hardest of those that round to a row.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def shifted(predictions: Rows, side: Side, tolerance: float) -> Rows:
 def one_sided(measure: Statistic, side: Side) -> tuple[Statistic, Alternative]:
     """Return the monotone statistic for one side, and the direction of its test.
 
-    One without sides grows with the labels: the smaller it is, the more the model is too high.
+    A statistic without sides grows with the labels: the smaller it is, the more the model is too high.
     """
     if measure.sided is not None:
         return replace(measure, **{measure.sided: side}), "greater"  # type: ignore[type-var]

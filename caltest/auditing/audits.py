@@ -472,9 +472,9 @@ _ROWS_OF_A_DRAW = 5_000  # cost of a draw beyond its rows
 def bounded_looks(looks: Iterable[Look], alpha: float) -> tuple[tuple[Look, ...], int]:
     """Choose, from the predictions alone, the looks whose error is bounded, and the number of draws.
 
-    The top label on all rows (or what one probability the audit looks at on all rows), the classes
-    with the most expected events on all rows, and the top label in the largest groups: as many of
-    them, in this order, as can be bounded in minutes.
+    In this order, as many as can be bounded in minutes: the top label on all rows (or the only
+    probability audited there), the classes with the most expected events on all rows, and the top label
+    in the largest groups.
     """
     single = [look for look in looks if look.event is not None]
     overall = [look for look in single if look.group is None]
@@ -501,7 +501,7 @@ def bounds(
 ) -> dict[Look, tuple[float, float]]:
     """Bound overprediction and underprediction in these looks, jointly with confidence 1 − alpha.
 
-    That is Bonferroni's. The draws of a look are its own: another look changes the level only.
+    This is Bonferroni's method. Draws are independent of other looks, which change only the level.
     """
     found = {}
     for look in looks:

@@ -48,9 +48,9 @@ def views_of(
 ) -> dict[Look, View]:
     """Describe every look; looks with bounds or findings get pictures.
 
-    Only the columns of the draws (1 + B, H) with a cumulative difference that was found are needed.
-    Bounds are kept where a check of the look found an error; a bound may always be lowered. ``zero``
-    marks the rows whose outcome has probability 0.
+    From the table of draws, (1 + B, H), only columns with a cumulative difference that was found are
+    used. Bounds are kept if a check of the look found an error; lowering a bound is always valid.
+    ``zero`` marks rows whose outcome has probability 0.
     """
     design, level, values = sizes.design, sizes.level, found.table
     own: dict[Look, list[int]] = {}
@@ -141,9 +141,9 @@ def bands_of(
 ) -> dict[Look, ConsistencyBand]:
     """Return bands for the reliability diagrams of the chosen looks.
 
-    Looks that are drawn always, which the predictions alone determine, have most of the level; which
-    others are drawn depends on labels, so that all of them share what is left. Of very many rows, each
-    look has an equal part of the level; else what counts leave is shared.
+    Looks that are always drawn depend on predictions only and get most of the level. Which others are
+    drawn depends on labels, so all of them share the rest. With very many rows, each look gets an equal
+    share of the level; otherwise shares adapt to the counts.
     """
     single = [look for look in looks if look.event is not None]
     first = [look for look in single if look in always]
@@ -317,7 +317,7 @@ _LETTER = 0.055  # of an axis: room per letter for labels of any length
 def ticks(axis: Axis, limits: Sequence[float]) -> tuple[tuple[float, str], ...]:
     """Return the tick labels of an axis: those of the limits first, then others that have room.
 
-    Limits that are close to each other are named in what stands above: here is the middle.
+    If limits are too close to each other, the text above names them, and the middle is labelled here.
     """
     of_outcomes, long = unit().of_outcomes, max(len(label) for _, label in axis.marks)
     apart = _LETTER * long if of_outcomes else _APART
@@ -360,10 +360,10 @@ _ROOM = 0.82  # share of its width for the draws, if the observed value is far a
 def evidence_picture(audit: Audit, outcomes: str) -> SimpleNamespace | None:
     """Draw the largest evidence in each draw and in the data; None where it is not known.
 
-    Of it: ``picture``, ``label``, ``reached`` (draws as large as the labels), ``draws``, ``beyond``
-    (draws off the axis), ``far`` (whether the labels are), and whether the p-value of the whole is that
-    rank (``ranked``), larger (``doubled``: a check of two sides, or that few clusters carry) or smaller
-    (``settled``: by a label of probability 0).
+    Its fields are ``picture``, ``label``, ``reached`` (draws at least as large as the observed value),
+    ``draws``, ``beyond`` (draws off the axis), ``far`` (whether the observed value is), and whether the
+    overall p-value equals that rank (``ranked``), is larger (``doubled``: a two-sided check, or few
+    clusters carry the statistic) or smaller (``settled``: by a label of probability 0).
     """
     if (drawn := audit.null_distribution) is None or not np.isfinite(drawn).any():
         return None

@@ -1,7 +1,7 @@
 """The p-values of an audit: every hypothesis on the same draws, alone and jointly adjusted.
 
-Labels are drawn from the full predictions, and every lens and group sees the same draws. Of the labels
-one block of draws is held at a time and worker, of the statistics all: (1 + B, H) numbers.
+Labels are drawn from the full predictions, and every lens and group sees the same draws. Each worker
+holds one block of label draws at a time; all statistics are held, (1 + B, H) numbers.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def draw_all(
 ) -> tuple[Array, Array, Confirmation | None]:
     """Evaluate all statistics on the observed labels and on shared draws, as in `caltest.test`.
 
-    Return (1 + B, H) values, those of the rows that groups leave last; how far two evaluations of one
-    may differ by rounding, (H,); and with clusters what confirms hypotheses that few of them carry.
+    Return (1 + B, H) values, those of remaining rows last; the rounding error between two evaluations
+    of each, (H,); and with clusters, the confirmation of hypotheses that few clusters carry.
     """
     whole, labels, n_resamples = trial.rows, trial.labels, trial.n_resamples
     seed, workers = trial.seed, trial.workers
@@ -182,9 +182,9 @@ def _opened(hypothesis: Hypothesis, column: Column) -> Column:
 def _nearest(values: Array, opened: Array | None) -> Array:
     """Return, for each column, the table whose observed value is nearer to the median of its draws.
 
-    What a quantile claims allows for every count between the closed and the open one, and so for every
-    value between both: only what speaks against it whichever is right is evidence. Where the median is
-    between both, it is the first: neither side of it is unlikely.
+    The claim of a quantile allows every count between that of the closed and that of the open event,
+    and so every value between both: evidence counts only if it stands whichever is right. If the median
+    lies between the two values, use it in place of the first: neither side is unlikely.
     """
     if opened is None:
         return values
@@ -232,7 +232,7 @@ class Subtraction(NamedTuple):
 def subtractions(hypotheses: Sequence[Hypothesis], min_rows: int) -> list[Subtraction]:
     """List groups and parents whose means are checked, to check the remaining rows too.
 
-    Like groups, they need ``min_rows`` rows.
+    Like groups, the remaining rows must be at least ``min_rows``.
     """
     of_means = (MEAN, EVENTS, BIAS)
     places = {h[0]: k for k, h in enumerate(hypotheses) if h[1] in of_means and h[0].event}
@@ -273,8 +273,8 @@ def check_resolution(
 ) -> None:
     """Raise if the smallest p-value possible with so many draws is above the level after adjustment.
 
-    ``n_clusters`` is their number where the draws are all signs that there are of them; ``factor`` is
-    by what p-values are multiplied, where several answers are put together.
+    ``n_clusters`` is given if the draws are all sign vectors there are; ``factor`` multiplies p-values
+    when several answers are combined.
     """
     sides = 2 if "two-sided" in alternatives else 1
     count = len(alternatives)
@@ -352,11 +352,11 @@ def answers(
 def tolerated(
     hypotheses: Sequence[Hypothesis], labels: NDArray[np.intp], options: Options, tolerance: float
 ) -> Answers:
-    """Test every hypothesis on both sides; its seed depends on what it is, not on the others.
+    """Test every hypothesis on both sides, with a seed that does not depend on other hypotheses.
 
-    What rounding to multiples explains is added to the tolerance, lens by lens. Of rows in clusters
-    the mean of the least favourable model is tested by signs: within the tolerance all others have, on
-    average, smaller sums in every cluster.
+    For rounded predictions, the error from rounding is added to the tolerance, lens by lens. For rows
+    in clusters, the mean under the least favourable model is tested by signs: under all other models
+    within the tolerance, sums in every cluster are smaller on average.
     """
     found = []
     for look, statistic in hypotheses:

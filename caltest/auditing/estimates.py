@@ -121,7 +121,7 @@ def usual_numbers(whole: Sample, line: Recalibration | None = None) -> UsualNumb
 def _distances(p: Array, y: Array) -> Callable[[], tuple[float | None, ...]]:
     """Return a function for the distances from a loess curve: mean, median and 90th percentile.
 
-    The curve is that of all rows, or of every k-th.
+    The curve uses all rows, or every k-th.
     """
     step, order = max(1, -(-len(p) // _MOST_SMOOTHED)), np.argsort(p, kind="stable")
     if p[order[0]] == p[order[-1]]:
@@ -182,7 +182,7 @@ class InUnits:
 
     @classmethod
     def of(cls, rows: Rows, outcomes: Array, design: Design, level: float) -> InUnits:
-        """Estimate what correction some rows would need."""
+        """Estimate the correction that some rows need."""
         law: Any = rows.law
         predicted = observed = low = high = None
         error = 0.0  # for distributions without a mean
@@ -260,7 +260,7 @@ _SMALLEST = 1e-12  # lower bound of a probability before taking its logarithm
 
 @dataclass(frozen=True)
 class Remedy:
-    """One recalibration, as cross-fitting estimates what it brings.
+    """One recalibration, with cross-fitted estimates of its effect.
 
     Attributes
     ----------
@@ -338,10 +338,10 @@ def remedies(
 ) -> tuple[Remedy, ...]:
     """Try remedies on all rows, and on a group alone.
 
-    Of those that leave no mean error beyond the limit the simplest is chosen that none gains clearly
-    more than; where all leave one, that which leaves least. Without a limit it is the simplest that
-    none gains clearly more than, or, where it leaves an error of the group which one of the group alone
-    does not, the simplest of these.
+    Among remedies that leave no mean error beyond the limit, choose the simplest one that no other
+    clearly beats; if all leave one, choose the one that leaves the least. Without a limit, choose the
+    simplest one that no other clearly beats; but if it leaves an error in the group that a remedy for
+    the group alone removes, choose the simplest of those.
 
     Parameters
     ----------
@@ -434,7 +434,7 @@ class Folds:
     def left(self, probs: Array) -> tuple[tuple[tuple[Any, float, float], ...], float]:
         """Return mean predictions and errors of reported and newly wrong views, and the largest excess.
 
-        Of means that were not: those that would be beyond the limit if they had no error before.
+        Views that were not wrong are listed if the change alone would put them beyond the limit.
         """
         found = [(key, *self.mean_of(look, probs)) for key, look in self.shown.items()]
         for key, look in self.others.items():

@@ -60,8 +60,8 @@ def read_groups(
 ) -> tuple[Grouping, ...]:
     """Read group columns as `audit` takes them; ``beside``: other arguments with these rows, by name.
 
-    Values are compared as they are spelled; missing ones are a group of their own. Groups are made of
-    the ``counting`` rows, if given, as if there were no others.
+    Values are compared as spelled; missing values form their own group. If ``counting`` is given,
+    groups are formed from these rows as if there were no others.
     """
     columns = columns_of(groups, "groups", _ONLY_NAME, n_rows, entries_of, beside)
     return tuple(_grouping(name, cells, counting) for name, cells in columns.items())
@@ -103,7 +103,8 @@ def claimed(
 ) -> tuple[tuple[Grouping, ...], ...]:
     """Return the columns for which sets claim coverage (size and class too), and the other columns.
 
-    Sizes with few rows are taken together, and what is empty with the next; of widths there are fifths.
+    Sizes with few rows are merged, and empty sets with the next size; interval widths are cut into
+    fifths.
     """
     size = sets.size.astype(np.float32)  # differences by rounding vanish in float32
     sizes, counts = np.unique(size, return_counts=True)
@@ -144,8 +145,8 @@ def _ranges(
 ) -> Grouping | None:
     """Cut a column of many distinct numbers at its quantiles, keeping ties together; None if few.
 
-    Values are numbers, or text as it is spelled. A few entries may be no numbers: they are a group of
-    their own. Codes with leading zeros are text.
+    Values are numbers, or texts as spelled. A few entries may not be numbers: they form their own
+    group. Codes with leading zeros are text.
     """
     text, absent = np.zeros((2, len(values)), dtype=np.bool_)
     each = np.asarray(values)

@@ -1,11 +1,11 @@
 """Limits for mean errors: what lies beyond, what is proved to be within, and the rows needed.
 
-An error that matters is one beyond the limit: in points of probability, as a ratio of predicted to true
-rate, or both, of which the wider counts. An interval of the simultaneous family that lies beyond proves
-that an error matters. That *no* error of V views matters takes no correction: each view is shown to lie
-inside by its own two one-sided tests at level α. The claim is an intersection, its opposite a union:
-whichever view is beyond in truth, the claim has to pass the test of that view, with probability α at
-most (Berger 1982; two one-sided tests: Schuirmann 1987).
+An error matters if it is beyond the limit: in points of probability, as a ratio of predicted to true
+rate, or both, in which case the wider one applies. A joint interval beyond the limit proves that an
+error matters. The claim that *no* error of V views matters needs no correction: each view is shown to
+be within by its own two one-sided tests at level α. The claim is an intersection and its opposite a
+union: if any view is truly beyond the limit, the claim has to pass that view's test, with probability
+at most α (Berger 1982; two one-sided tests: Schuirmann 1987).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Limit(NamedTuple):
     ) -> tuple[float, float]:
         """Return the interval of an error, extended to the range on a side that does not matter.
 
-        There any true mean may be: between the ``ends``, those of a rate by default.
+        On such a side the true mean may take any value up to ``ends``, by default those of a rate.
         """
         least = low if "over" in self.sides else predicted - ends[1]
         return least, high if "under" in self.sides else predicted - ends[0]
@@ -204,7 +204,8 @@ def quickest(ways: Sequence[Sequence[Wanted]], goal: Goal) -> tuple[list[Wanted]
 def rows_in_all(wanted: Sequence[Wanted], goal: Goal) -> int | None:
     """Return the fewest rows in total that prove all views within the limit with this probability.
 
-    Their probabilities are multiplied: views that share rows help each other. None if none would do.
+    Their probabilities are multiplied, which is conservative if views share rows. None if no number
+    suffices.
     """
     alone = rows_needed(wanted, goal)
     if not wanted or None in alone:

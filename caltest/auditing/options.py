@@ -58,7 +58,7 @@ INTERSECTIONS = 2
 def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
     """Return the requested or default lenses; for vectors those of every entry.
 
-    By default pairs of entries are included if there are few entries.
+    Pairs of entries are included by default if there are few entries.
     """
     if default and isinstance(law, Survival):
         return lenses_of_times(law)
@@ -81,7 +81,8 @@ def _lenses_for(law: Law, lenses: Lenses, default: bool) -> Lenses:
 def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
     """Return the default lenses at the nearest levels that many rows state.
 
-    Where those nearest to the ends of an interval are no such ends, each is looked at as a quantile.
+    If the stated levels nearest to the ends of an interval are not symmetric, each is examined as a
+    quantile.
     """
     counts = (~np.isnan(law.values)).sum(axis=0)
     levels: list[float] = law.levels[2 * counts >= counts.max()].round(9).tolist()
@@ -105,10 +106,10 @@ def _lenses_stated(law: Quantiles) -> tuple[str, ...]:
 def lenses_of_times(law: Survival) -> tuple[str, ...]:
     """Return the default lenses: the whole, the time of half the predicted events, and the end.
 
-    Horizons are times that the curves state, unless these are many. The whole is left out where curves
-    are of few times, with no statement between them. The end is where a tenth of the rows are still
-    followed: there events less expected ones are 0 on average as anywhere else, since how many are
-    followed says nothing of what comes next.
+    Horizons are times stated by the curves, unless these are many. The whole distribution is left out
+    if curves state few times and nothing between them. The end is the time until which a tenth of the
+    rows are still followed; observed minus expected events are 0 on average there as anywhere, because
+    the number of rows followed is not informative about later events.
     """
     marks, stated = law.marks(100)
     last, ended = float(marks[-1]), law.last if law.seen is None else np.abs(law.seen)
@@ -132,8 +133,8 @@ def lenses_of_times(law: Survival) -> tuple[str, ...]:
 class Options:
     """The options of an audit, resolved as far as possible without data.
 
-    ``lenses`` are those asked for, by name, ``statistics`` those of each; None for the default ones.
-    With a rounding there is a tolerance, if only of 0.
+    ``lenses`` are the requested ones by name, ``statistics`` those of each; None stands for the
+    defaults. With rounding there always is a tolerance, possibly 0.
     """
 
     lenses: dict[str, Lens | None]
@@ -271,8 +272,8 @@ def call_of(
 ) -> str:
     """Write the call that repeats an audit, with all arguments that differ from their defaults.
 
-    What has an entry per row (weights, clusters), and a learner, stands there by its name; groups and
-    features with the names of their ``columns``.
+    Arguments with an entry per row (weights, clusters) and a learner are written by name; groups and
+    features also with the names of their ``columns``.
     """
 
     def written(value: Any) -> str:

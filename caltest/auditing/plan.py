@@ -59,7 +59,7 @@ _COARSE = 0.06  # largest gap between a lens's level and what few members state
 class Scope:
     """All rows through a lens, or the full probability vector; a class-wise scope has a column.
 
-    What a lens makes of the rows is kept, but for columns: a thousand classes share one table.
+    The rows through a lens are cached, except for columns: a thousand classes share one table.
     """
 
     whole: Rows
@@ -144,9 +144,9 @@ class Scope:
     def statistics(self, options: Options) -> tuple[Statistic, ...]:
         """Return the requested or default statistics that fit what the lens shows.
 
-        Of two classes the top label has the ECD of the probabilities themselves, number for number: by
-        default it is looked at once. Of one probability the mean error is always looked at, since words
-        of its direction are to have a p-value.
+        For two classes, ECD through the top label equals ECD of the probabilities, number for number;
+        by default it is computed once. For a single probability the mean error is always checked,
+        because statements on its direction need a p-value.
         """
         asked = options.statistics[self.asked]
         if self.censored:
@@ -179,7 +179,7 @@ class Scope:
     def of_features(self, options: Options) -> tuple[Statistic, ...]:
         """Return the feature statistics for all rows; the scan covers the sides that matter.
 
-        Outcomes may equal predicted quantiles: a side each then has its own event, and pairs have none.
+        If outcomes may equal predicted quantiles, each side has its own event, and pairs have none.
         """
         kind, fewest = within(self.label)[1], max(options.min_rows, 2)
         if self.of_points and self.whole.features is not None:

@@ -1,9 +1,9 @@
 """An audit of point forecasts of means and expectiles: errors in units of the outcome.
 
-No law of outcomes is stated. Where their ends are known, p-values and intervals of mean errors rest on
-bets, and are exact (:mod:`caltest.statistics.points`); else on random signs of rows or clusters, and on
-t: about right, and only where 50 rows carry the errors in effect. What rests on t alone shows no error
-to be within a limit.
+No distribution of outcomes is predicted. If outcomes have known ends, p-values and intervals of mean
+errors use bets and are exact (:mod:`caltest.statistics.points`); otherwise they use random signs of
+rows or clusters, and t: these hold approximately, and only if effectively 50 rows carry the errors. An
+interval that rests on t alone does not prove an error to be within a limit.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ class SizesOfPoints(Sizes):
     ) -> tuple[float, float]:
         """Return the rows that prove a mean within the limit: alone, and as one of ``count`` together.
 
-        That is where its interval, were every row there more often, leaves room for the error of the
+        The interval, scaled as if rows were more numerous, must leave room for the error of the
         estimate.
         """
         (least, most), sides = self.limit.allowed(sized.predicted), self.limit.sides
@@ -212,7 +212,7 @@ def rate_of(whole: Sample) -> float:
 def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
     """Leave out views carried by few rows: without known ends of outcomes, nothing holds for them.
 
-    That is judged by all rows: a group in which what is rare did not occur tells nothing of it.
+    All rows decide: a group in which a rare outcome did not occur says nothing about it.
 
     Raises
     ------
@@ -256,8 +256,9 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
 def closed(logs: Array, others: Array | None = None) -> Array:
     """Return adjusted log-evidence from log e-values, valid under any dependence.
 
-    A mean of e-values is one (Vovk and Wang 2021): of every set of hypotheses that holds one of these,
-    the mean is to be large. ``others`` are those that it is taken with; default: each other.
+    A mean of e-values is an e-value (Vovk and Wang 2021): the mean over every set of hypotheses that
+    contains this one has to be large. ``others`` are the hypotheses it is combined with, by default
+    each other.
     """
     own = np.exp(np.clip(logs, -_LARGEST, _LARGEST))
     beside = np.sort(own if others is None else np.exp(np.clip(others, -_LARGEST, _LARGEST)))
@@ -286,7 +287,7 @@ def answers_of_points(
 ) -> tuple[Answers, Array]:
     """Return p-values for views and remaining rows, each alone and jointly.
 
-    And the evidence of bets, as logarithms, by which slices are named; NaN where there is none.
+    Also return the log-evidence of bets, by which slices are named; NaN where there is none.
     """
     law: Any = whole.rows.law
     codes: Any = as_clusters(whole.rows).clusters
@@ -336,7 +337,7 @@ def answers_of_points(
 def _wealth(form: Any, outcomes: Array, codes: Any) -> tuple[float, float]:
     """Return the evidence of bets on the sides with ends; NaN if there is none.
 
-    And the least of what it is a mean of: a set of other checks may hold any slices.
+    Also return the smallest evidence that it averages: a set of other checks may contain any slices.
     """
     law, none = form.law, (math.nan, math.nan)
     if not bet_on(law):
@@ -380,7 +381,7 @@ _PLACES = 200  # at most
 def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isotonic | None:
     """Return the isotonic curve of outcomes with its band; None for expectiles or without parts.
 
-    A mean that nowhere falls is at least that of each part below, and at most that of each part above.
+    A non-decreasing mean is at least that of each part below and at most that of each part above.
     """
     whole, where = cast(Any, look.scope.whole), look.where
     if whole.law.tau != 0.5 or not parts:
@@ -398,7 +399,7 @@ def isotonic(look: Look, outcomes: NDArray[Any], parts: Sequence[Part]) -> Isoto
 
 # ------------------------------------------------------------------ remedies
 
-_STEPS = 20  # of asymmetric least squares: about five suffice
+_STEPS = 20  # for asymmetric least squares: about five suffice
 
 
 class PointFolds(Folds):

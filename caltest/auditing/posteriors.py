@@ -39,7 +39,7 @@ Estimate: TypeAlias = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class PosteriorSize:
-    """How posterior draws differ from true values, for one parameter or a pair: estimates.
+    """Estimated differences between posterior draws and true values, for one parameter or a pair.
 
     Attributes
     ----------

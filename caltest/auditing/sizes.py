@@ -1,11 +1,11 @@
-"""How large: simultaneous exact intervals of the mean errors of all views and of their parts.
+"""Simultaneous exact intervals of the mean errors of all views and of their parts.
 
 One family, fixed by predictions and groups before a label is seen: V views share four fifths of alpha,
 the parts (tenths and halves of all rows, fifths of every group) one fifth; half of each on either side.
 
-Of rows that count differently, were sampled by their label, or come in clusters, they are those of
-:mod:`caltest.bounds.intervals`: exact, for any number of rows or clusters. Only a view that many
-clusters carry has an interval of t, where its level is not small: shorter, and right for many of them.
+For rows with weights, sampled by label or in clusters, intervals are those of
+:mod:`caltest.bounds.intervals`: exact for any number of rows or clusters. Only views that many clusters
+carry have t intervals, unless the level is small: shorter, and approximately right for many clusters.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ _LEAST_LEVEL = 0.0005  # level of one side of a t interval, beyond which it was 
 def enough_clusters(level: float) -> float:
     """Return how many clusters must carry a mean error for a t interval at this one-sided level.
 
-    20 down to .01, 40 at .0025, 80 at .000625: where so many do, either end misses about as rarely as
-    it should (`python -m validation clusters --only intervals`).
+    20 for levels down to .01, 40 at .0025, 80 at .000625: with so many, either end misses about as
+    rarely as it should (`python -m validation clusters --only intervals`).
     """
     return max(float(FEWEST_CLUSTERS), 2.0 * level**-0.5) if level >= _LEAST_LEVEL else math.inf
 
@@ -78,11 +78,11 @@ def enough_clusters(level: float) -> float:
 class Design:
     """Weights, clusters and sampling rates of rows, and the probabilities in the population.
 
-    Of rows that were sampled by their label, ``scores`` are chances of the event in the whole
-    population, and ``kept`` the rates of rows without and with it, (n, 2). Of members errors are
-    those of their pools times ``stretches``, since the outcome is a part of these; not where pools
-    state one probability, as of their ranks they do: no outcome moves that. With ``guaranteed`` no
-    interval is of t.
+    For rows sampled by label, ``scores`` are probabilities of the event in the whole population, and
+    ``kept`` the sampling rates of rows without and with it, (n, 2). For ensembles, errors are those of
+    pools times ``stretches``, because the outcome is a member of its pool; this does not apply where
+    the pool states one probability for all outcomes, as for ranks. With ``guaranteed`` there are no t
+    intervals.
     """
 
     weights: Array
@@ -183,8 +183,9 @@ class Design:
     def effective(self, chances: Array) -> float:
         """Return the effective number of clusters that carry the mean error if their rows move as one.
 
-        They are in effect so many with the event, and with none, by predictions: no label says which
-        interval is taken. Rare events of some clusters may outweigh all others, which count less then.
+        The smaller of the effective numbers with and without the event, computed from predictions: no
+        label decides which interval is used. If rare events in some clusters outweigh all others, the
+        number is smaller.
         """
         assert self.codes is not None
         rates = self.sums(self.weights * chances) / self.sums(self.weights)
@@ -204,7 +205,7 @@ class Design:
     def could_miss(self, chances: Array, level: float) -> float:
         """Return the largest share of clusters that an effect may concern and still not appear.
 
-        (1 - share)^G = level, about, for G clusters in effect.
+        About (1 - share)^G = level, for G effective clusters.
         """
         return min(-math.log(level) / self.units(chances), 1.0)
 
@@ -223,7 +224,8 @@ class Design:
     ) -> tuple[float, float, float, float]:
         """Return mean prediction, mean observation and the interval of the error.
 
-        ``chances`` are those of the event among these rows. The interval is exact, or ``by_t``.
+        ``chances`` are probabilities of the event in these rows. The interval is exact, or with
+        ``by_t`` a t interval.
         """
         scores = chances if self.scores is None else self.scores
         each, codes = self.counts(labels), self.several
@@ -268,7 +270,7 @@ class Design:
     def share(self, labels: NDArray[np.integer], by_t: bool) -> tuple[float, bool]:
         """Return the effective share of a row, and whether intervals are Chernoff's.
 
-        In clusters their rows are taken to share everything, but where t measures how much they do.
+        Rows of a cluster are taken to be fully dependent, unless t measures their dependence.
         """
         n, each = len(self.weights), self.counts(labels)
         if self.several is None and self.kept is None and each.min() == each.max():
@@ -299,7 +301,7 @@ def few_carry(carrying: Sequence[float], level: float) -> tuple[str, ...]:
 def half_width(sums: Array, whole: float, level: float, units: float | None = None) -> float:
     """Return half the width of the t interval of a mean, from centred sums of independent units.
 
-    They are ``units`` in effect; by default as many as there are.
+    There are ``units`` effective units, by default as many as sums.
     """
     if (n := len(sums) if units is None else units) <= 1.0:
         return math.inf
@@ -315,13 +317,13 @@ def ends_by_t(
 ) -> tuple[float, float]:
     """Return how far the t interval reaches below and above an error, from centred values of rows.
 
-    Their clusters are ``units`` in effect, by which degrees of freedom are counted. It is never shorter
-    than if rows were independent: in few clusters, sums may cancel by chance.
+    Rows form ``units`` effective clusters, which determine the degrees of freedom. The interval is
+    never shorter than for independent rows, because in few clusters sums may cancel by chance.
 
-    Few events make sums skewed, and intervals of t too short on the side where errors are larger: with
-    fewer events than expected the standard error comes out too small as well. Sums with variance v and
-    third moment c are like c / v times a Poisson count of v³ / c² events, whose bounds are exact
-    (Garwood 1936; Fay and Feuer 1997, for weights). On either side the longer one counts.
+    Few events make sums skewed, and t intervals too short on the side of larger errors: with fewer
+    events than expected, the standard error is too small as well. Sums with variance v and third moment
+    c behave like c / v times a Poisson count with mean v³ / c², whose bounds are exact (Garwood 1936;
+    Fay and Feuer 1997, for weights). On each side the longer of both is used.
     """
     sums = max(design.sums(values), values, key=lambda each: float(each @ each))
     half, largest = half_width(sums, whole, level, units), float(np.abs(sums).max())
@@ -348,7 +350,7 @@ class Family(NamedTuple):
     def of(cls, alpha: float, n_views: int, n_parts: int, n_slices: int = 0, sides: int = 2) -> Family:
         """Share alpha among views (with remaining rows), their parts, and slices by features.
 
-        Intervals have two ``sides``, or one.
+        Intervals are two-sided, or one-sided.
         """
         of_views = 1.0 - _OF_PARTS * (1 + (n_slices > 0))
         shares = ((of_views, n_views), (_OF_PARTS, n_parts), (_OF_PARTS, n_slices))
@@ -403,7 +405,7 @@ def binned_error(parts: Sequence[Part]) -> tuple[float, float, float] | None:
 class Sizes:
     """The source of all intervals in an audit: design, level, and its division.
 
-    ``cuts`` are of every view of an event.
+    ``cuts`` exist for every view of an event.
     """
 
     ends: ClassVar = 0.0, 1.0  #: of outcomes
@@ -441,10 +443,10 @@ class Sizes:
     ) -> tuple[float, list[tuple[float, ...]]]:
         """Return how many clusters carry the error, and its interval at each level.
 
-        That is the predicted and the observed rate, the outer ends, and the inner ones. Where outcomes
-        may equal a quantile there are two counts, of the closed and of the open event: what is claimed
-        holds for one between them. The observed rate is then the one between both that is nearest to
-        the predicted one. Else inner ends are the outer ones.
+        The interval consists of the predicted and observed rates, the outer ends and the inner ends. If
+        outcomes may equal a quantile, there are two counts, of the closed and of the open event, and
+        the claim concerns one between them. The observed rate is then the one nearest to the
+        prediction. Otherwise inner and outer ends are equal.
         """
         design, scores = self.design.of_look(look), seen.rows.probs[:, 1]
         carried, found = design.carried(scores), list[tuple[float, ...]]()
@@ -481,7 +483,7 @@ class Sizes:
     ) -> dict[str, Any]:
         """Return the mean error with both intervals, and whether its own interval is within the limit.
 
-        ``level`` is that of a side of the joint one; None: that of a view.
+        ``level`` is the one-sided level of the joint interval; None for that of a view.
         """
         levels, missed = (level or self.family.of_view, self.own_level), None
         carried, (joint, own) = self.intervals(look, seen, labels, *levels)
@@ -512,7 +514,7 @@ class Sizes:
     def vouched(self, plan: Plan, labels: NDArray[np.intp], min_rows: int) -> tuple[Skipped, ...]:
         """Return skipped views, with whether their own intervals prove errors within the limit.
 
-        Like other views these are taken with what groups leave of others.
+        Like other views, they include the remaining rows of larger groups.
         """
         if not self.limit:
             return tuple(plan.skipped)
@@ -556,7 +558,7 @@ class Sizes:
     ) -> tuple[dict[Look, View], list[Rest], int | None]:
         """Add to each unsettled view or rest the rows that would settle it.
 
-        And how many rows in all would settle all of them.
+        Also return the rows in total that would settle all of them.
         """
         found = list[Any]([*views.values(), *left])
         held = [k for k, each in enumerate(found) if each.inside is not None]
@@ -588,7 +590,7 @@ class Sizes:
         return design.ways(chances, seen.labels, part, self.own_level)
 
 
-# ------------------------------------------------------------------ what was not found
+# ------------------------------------------------------------------ sensitivity
 
 _POWER = 0.8
 _MOST_LAW = 20_000  # predictions used to compute the power of a mean
@@ -598,8 +600,8 @@ _HALVINGS = 40
 def sensitivity(plan: Plan, found: Answers, level: float) -> Sensitivity | None:
     """Return the smallest shift of one probability that the check of its mean would have detected.
 
-    By the normal law of the number of events if every probability is too high, or too low, by as much,
-    against what the check has to reach in the joint test.
+    Use the normal approximation to the number of events if all probabilities are too high, or too low,
+    by the same amount, against the threshold of the check in the joint test.
     """
     h = next((h for h, (_, each) in enumerate(plan.hypotheses) if each == MEAN), None)
     if h is None or found.table is None or found.threshold is None:

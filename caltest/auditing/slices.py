@@ -1,9 +1,9 @@
 """Slices found by features that nobody named: which are wrong, by how much, and which are shown.
 
 A scan is the largest root of all its slices. On the scale of its evidence every slice is a check, and
-one step-down over these and all other checks of the audit names slices: one in which every prediction
-is right is named with a probability of alpha at most, whatever is wrong elsewhere. Of those that are
-named, many overlap one error: a few are shown.
+one step-down over slices and all other checks of the audit names slices: a slice in which every
+prediction is right is named with probability at most alpha, whatever is wrong elsewhere. Many of the
+named slices overlap in one error, so only a few are shown.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def named(
 ) -> list[Named]:
     """Name slices by step-down maxima over them and all other checks, on the same draws.
 
-    ``how`` says which values of every check count, and how far rounding may move them. Of several
-    completions of censored times there is one p-value for all.
+    ``how`` holds the side of each check, and its rounding error. Several imputations of censored times
+    give one p-value.
     """
     some, values = [each for each in some if found.adjusted[each.place] <= options.alpha], found.table
     completed = tuple(trial.rows.law.completed_anew())
@@ -186,8 +186,8 @@ def _of_block(column: Column, draws: Draws, start: int, stop: int) -> Array:
 def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
     """Choose slices one by one: the largest root after removing mean errors of those chosen before.
 
-    That of all rows is off first, if it is as clear. Of roots that are close the slice with the fewest
-    conditions comes first.
+    The mean error of all rows is removed first, if it is as clear. Among roots that are close, the
+    slice with fewest conditions is chosen.
     """
     kept: list[Named] = []
     for search in dict.fromkeys(each.search for each in listed):
@@ -216,10 +216,10 @@ def shown(listed: Sequence[Named], labels: Any) -> list[Named]:
 def at_least(scans: list[Search], sizes: Sizes, labels: Any, learner: Any, seed: int) -> float | None:
     """Return a lower bound, at least 0, for the mean of |P(event | X) − p| over half of the rows.
 
-    One half teaches a sign s(x). On the other, let e be the event where s = 1 and its opposite where
-    s = −1, and c what is predicted of e: the mean absolute error is at least the mean of
-    s (P(event | X) − p), the true rate of e less the mean of c, whatever was learnt. That has an exact
-    limit. None unless one event of classes is looked at alone.
+    One half of the rows learns a sign s(x). On the other half, let e be the event where s = 1 and its
+    opposite where s = −1, and c the prediction for e: the mean absolute error is at least the mean of s
+    (P(event | X) − p), that is the true rate of e minus the mean of c, whatever was learned. That has
+    an exact limit. Return None unless a single event of classes is audited.
     """
     looks = [each.look for each in scans if each.look.event]
     if len(looks) != 1 or looks[0].scope.whole.n_classes is None:

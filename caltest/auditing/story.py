@@ -1,8 +1,8 @@
 """The story of an audit, decided once when it ends: main finding, errors beyond the limit, next steps.
 
-Facts are those of the audit. For every view there is the estimate of its mean error, its own
-interval, which decides whether it is within the limit, and the joint interval of all views and parts,
-which decides whether it has a direction and is beyond the limit.
+It uses the audit's facts only. Each view has an estimate of its mean error, its own interval, which
+decides whether it is within the limit, and its joint interval with all views and parts, which decides
+whether it has a direction and is beyond the limit.
 """
 
 from __future__ import annotations
@@ -118,12 +118,11 @@ def _beyond(found: bool) -> str:
 def _place(audit: Audit, of: View | Rest, found: bool) -> str:
     """Return the place of a mean error against the limit.
 
-    "beyond": all of the joint interval is; "likely": its estimate is, with a proved direction;
-    "within": by its own two tests; "pointless": that too, but the limit is above the rate. Else it is
-    not settled: "may be beyond" (its interval is, but nothing was found), "estimated" (its estimate
-    is, by a check that found an error), "follow-up" (rows were not followed long enough), "ends" (those
-    of outcomes are not known), "never" (no number of rows would settle it), "few" (more would), or
-    "close".
+    "beyond": the whole joint interval is; "likely": the estimate is, with a proved direction; "within":
+    by its own two tests; "pointless": also, but the limit exceeds the rate. Otherwise the error is
+    unsettled: "may be beyond" (the interval is, but nothing was found), "estimated" (the estimate is,
+    and a check found an error), "follow-up" (rows were not followed long enough), "ends" (outcomes have
+    unknown ends), "never" (no number of rows would settle it), "few" (more rows would), or "close".
     """
     if not audit.limit or of.predicted is None or of.low is None or of.high is None:
         return ""
@@ -145,7 +144,7 @@ def _place(audit: Audit, of: View | Rest, found: bool) -> str:
 def ends_lacking(audit: Audit) -> list[str]:
     """Return the unknown ends of point outcomes without which nothing is proved "within".
 
-    That forecasts are at most so much too high is exact with the low end, too low with the high end.
+    "At most so much too high" is exact if the low end is known, "too low" if the high end is.
     """
     sides = audit.limit.sides if audit.functional else ()
     each = zip(("low", "high"), ("over", "under"), audit.ends, strict=True)
@@ -170,8 +169,8 @@ def _rank(each: Finding) -> tuple[Any, ...]:
 def in_order(audit: Audit) -> list[View]:
     """Return the views in the order of all tables: first those in the story, in its order.
 
-    Then those in which a check found an error, those that are not settled, and the others by evidence;
-    groups that the audit made itself come after those that were named.
+    Then come views in which a check found an error, unsettled ones, and the others by evidence; groups
+    made by the audit itself come after named groups.
     """
     means = (each.of.id for each in audit.story.named if each.kind == "mean")
     told = {key: number for number, key in enumerate(means)}
@@ -213,10 +212,10 @@ def tends(audit: Audit, view: View) -> list[str]:
 def _without_direction(audit: Audit) -> Finding | None:
     """Return the main finding if an error was found but no mean has a proved direction.
 
-    "average": a mean is wrong, by its check; "shape": too extreme, or not enough; "count": too many or
-    too few events; "some": some predictions are; "features": some are, by the features alone;
-    "distribution": the whole; "order": only in the order of time; "zeros": labels of probability 0;
-    "rest": the rows around a group.
+    "average": a mean is wrong, by its check; "shape": too extreme, or not extreme enough; "count": too
+    many or too few events; "some": some predictions are wrong; "features": some are, by features alone;
+    "distribution": the whole distribution; "order": only the order in time; "zeros": labels of
+    probability 0; "rest": the other rows of a larger group.
     """
     by_key = {view.key: view for view in audit.views}
     where = next(iter(slices_of(audit)), None)  # a scan found an error
@@ -259,8 +258,8 @@ def _without_direction(audit: Audit) -> Finding | None:
 def _explains(audit: Audit, subject: Finding | None, every: list[Finding]) -> bool:
     """Whether a group explains the error: no error remains in the other rows of any larger group.
 
-    Nor in a group that shares no row with it: there errors may cancel. Slices that were found cross
-    groups, and tell nothing of that.
+    Nor may a disjoint group show one, because errors may cancel there. Slices that were found cross
+    groups, and are not evidence on this.
     """
     of: Any = None if subject is None or subject.kind != "mean" else subject.of
     rests = [rest for rest in audit.rests if of and (rest.lens, rest.group) == of.key]

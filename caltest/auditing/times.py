@@ -1,9 +1,9 @@
 """An audit of times until an event, if follow-up of rows with an event is not known.
 
-Events less expected ones, until every horizon, on all rows and in every group, by signs of rows, have
-half of the level; completed times, through the lens "distribution", the other half. Sizes rest on what
-does not need completions: events observed and expected, and risk at the horizon within strata of
-similar predicted risk, averaged. Where follow-up is known, an audit is as of all other numbers.
+Observed minus expected events until every horizon, on all rows and in every group, tested by signs of
+rows, get half of the level; imputed times, through the lens "distribution", the other half. Sizes rest
+on what needs no imputation: observed and expected events, and risk at the horizon, averaged over strata
+of similar predicted risk. If follow-up is known, times are audited like other numbers.
 """
 
 from __future__ import annotations
@@ -187,9 +187,9 @@ class Risk:
     def bounds(self, level: float) -> Sizing:
         """Return the risk until the horizon, with limits.
 
-        Without strata they are those of events, as if all hazards (of one kind of event) were so many
-        times as large: they describe, and do not show what is within a limit. Rows set apart are
-        unknown then.
+        Without strata, limits are derived from the number of events, as if all hazards (of one kind of
+        event) were multiplied by the same factor: they describe, and prove nothing to be within a
+        limit. Rows set apart are then unknown.
         """
         if self.strata is not None:
             return self.strata.limits(level)

@@ -156,7 +156,7 @@ class Isotonic:
 class Sized:
     """An error with an interval: the mean error of a view, of a part, or of a rest.
 
-    Whether an error is found, and where it stands against the limit, is for the story to say
+    Whether an error is found, and its place against the limit, are decided by the story
     (:mod:`caltest.auditing.story`).
     """
 

@@ -1,4 +1,4 @@
-"""Proven bounds: how wrong a model is at least, and how wrong it can be at most."""
+"""Proved lower and upper bounds for the error of a model."""
 
 from caltest.bounds.certificates import Certificate, certificate
 from caltest.bounds.lower import MiscalibrationBounds, miscalibration_bounds

@@ -31,8 +31,8 @@ _CONFIDENCE = Number(_LEAST, 1.0, "[)", f"give one from {_LEAST:g} to below 1, s
 class Proved(NamedTuple):
     """A range of scores proved to be miscalibrated.
 
-    "over": the event is rarer than predicted; "under": it is more frequent. ``at_least`` is by how much
-    the mean prediction of the bin is wrong at least, and ``rows`` the number of its rows.
+    "over": the event is rarer than predicted; "under": more frequent. ``at_least`` is the proved error
+    of the bin's mean prediction, and ``rows`` the number of its rows.
     """
 
     low: float

@@ -1,7 +1,7 @@
 """Intervals for a mean and for a mean error, exact for any number of rows.
 
-Of events and of risk at a time, of which some rows are censored, about right. And of what is refuted of
-the rows of an interval.
+Also approximate intervals for events and for risk until a horizon, with censored rows; and the
+tolerances that the rows of an interval of scores refute.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _RATES = -12.0, 6.5  # range of log λ, with λ in units of 1 / largest weight
 def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Array]:
     """Return bounds for the mean of a group's probabilities, which may all differ.
 
-    Of (K,) rows, at least 1, and events, that need not be whole; a single bound fails with a
-    probability of ``level`` at most, up to 1/4. They are Clopper and Pearson's, but for one event (or
-    one row without), where they are level / n (or 1 − level / n).
+    ``counts`` are (K,) numbers of rows, at least 1, and ``events`` need not be whole; a single bound
+    fails with probability at most ``level``, which may be up to 1/4. Bounds are Clopper and Pearson's,
+    except for one event (or one row without), where they are level / n (or 1 − level / n).
 
-    If L(1), the lower bound of one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is above
-    δ/n, it would fail where one row has all the probability: P(an event) can reach δ + δ²/2 or so. The
-    proof is in docs/theory/bounds.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
+    If L(1), the lower bound for one event, were Clopper and Pearson's, 1 − (1 − δ)^(1/n), which is
+    above δ/n, it would fail if one row had all the probability: P(an event) can reach about δ + δ²/2.
+    The proof is in docs/theory/bounds.md (Hoeffding 1956, Theorem 4; Greenberg and Mohri 2014).
     """
 
     def lower(events: Array) -> Array:
@@ -54,9 +54,9 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
 def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> Ends:
     """Return bounds for the mean absolute error of (P,) groups; each fails with ≤ ``level``.
 
-    It is the largest of all 2^P mean errors in which the signs of groups are chosen in any way. To turn
-    the sign of a group is to predict the opposite event there, so that each of them is a mean error of
-    all rows, with the bounds of :func:`mean_bounds`; all are correct at once, at ``level`` / 2^P.
+    It is the largest of the 2^P mean errors obtained by choosing a sign for each group. Changing the
+    sign of a group means predicting the opposite event there, so each of them is a mean error of all
+    rows, with the bounds of :func:`mean_bounds`; all hold at once, at ``level`` / 2^P.
 
     Groups have ``counts`` rows and ``events``; ``stated`` are mean predictions. P is 12 or fewer.
 
@@ -188,7 +188,7 @@ class _Supposed(NamedTuple):
 def _pooled(values: Array, counts: Array) -> tuple[Array, Array]:
     """Return the nodes of a grid below the largest value, with the counts split among them.
 
-    Few values stay as they are, but for those that are 0 or nearly.
+    Few values stay unchanged, unless they are nearly 0.
     """
     if len(values) <= _NODES:
         return np.maximum(values, _LEAST * values.max()), counts
@@ -291,10 +291,10 @@ def events_bounds(events: float, level: float) -> Ends:
 def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, level: float) -> Ends:
     """Return limits for the ratio of observed to expected events, for rows with weights.
 
-    However rows of a cluster depend on each other. With N = Σ counts · events and any λ,
-    exp(λ N − ratio · Σ E_c (e^(λ C_c) − 1) / C_c) is 1 on average at most, where of a cluster E_c is
-    Σ counts · expected and C_c is Σ counts: by convexity its rows are at worst one event that counts
-    C_c. Each λ gives a limit (Chernoff), of which the best one is taken.
+    This holds however rows of a cluster depend on each other. With N = Σ counts · events and any λ,
+    exp(λ N − ratio · Σ E_c (e^(λ C_c) − 1) / C_c) is at most 1 on average, where E_c is Σ counts ·
+    expected and C_c is Σ counts in a cluster: by convexity its rows are at worst a single event of size
+    C_c. Each λ gives a limit (Chernoff), and the best one is returned.
 
     Examples
     --------
@@ -326,9 +326,9 @@ def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, le
 def product_bounds(found: ProductLimit, level: float) -> Ends:
     """Return beta-product limits for a survival probability; each fails with about ``level``.
 
-    A product of Beta(Y, 1) over single events with Y rows at risk, and of one more for the lower limit,
-    is matched by a beta law of the same mean and variance. Without censoring these are Clopper and
-    Pearson's limits.
+    A product of Beta(Y, 1) over single events with Y rows at risk, with one more factor for the lower
+    limit, is approximated by a beta distribution with the same mean and variance. Without censoring
+    these are Clopper and Pearson's limits.
 
     Examples
     --------
@@ -368,22 +368,22 @@ def risk_bounds(
 ) -> StratifiedRisk | None:
     """Return the risk until a horizon, averaged over strata of similar predicted risk, with limits.
 
-    There are ten strata or so, or fewer with five expected events each, by the predictions; None with
-    less than the ``fewest``, unless the risk stands for what was ``expected`` and every stratum has one
-    risk. A stratum in which censoring depends on the risk is halved, and again, as long as five events
-    are expected of a half. Where it still does, rows that are left are not like those that were lost:
-    if curves do not cross, Kaplan and Meier's risk lies somewhere between the least and the largest
-    risk there, and limits are wider by their distances from the mean.
+    There are about ten strata by predicted risk, or fewer with five expected events each; None if there
+    are fewer than ``fewest``, unless the risk stands for what was ``expected`` and every stratum has a
+    single risk. A stratum in which censoring depends on the risk is halved repeatedly, as long as five
+    events are expected in each half. If it still does, the remaining rows are not like those lost: if
+    curves do not cross, Kaplan and Meier's risk lies between the least and the largest risk there, and
+    limits are widened by their distances from the mean.
 
-    In a stratum of which no row was followed until that time the risk may be anything between what it
-    was shown to be as long as rows were followed and 1. It stands in the estimate as if its hazards
-    went on to be so many times those predicted as until then; as predicted, if what was ``expected`` of
-    what was seen is not known and the risk stands for it. Rows with another number in ``apart`` have
-    strata of their own.
+    In a stratum where no row was followed until the horizon, the risk may be anything between the value
+    proved while rows were followed and 1. The estimate continues its hazards at the same ratio to the
+    predicted ones as before; or as predicted, if the ``expected`` part of what was observed is not
+    known and the risk stands for it. Rows with different numbers in ``apart`` have their own strata.
 
-    With 0 as the ``fewest`` all rows are a stratum where there are no others, and no hazards go on, as
-    those of competing events do not by themselves: no more events stand in the estimate. Rows may count
-    by ``weights`` then, and ``reach`` says how far limits are at a level by what every row adds.
+    With ``fewest`` 0, all rows form a stratum if there are no others, and no hazards are continued,
+    because those of competing events do not continue by themselves: the estimate adds no events. Then
+    rows may have ``weights``, and ``reach`` returns how far limits lie at a level, from the
+    contribution of each row.
     """
 
     def halved(rows: NDArray[np.intp]) -> list[tuple[NDArray[np.intp], bool]]:
@@ -457,12 +457,14 @@ def largest_refuted(scan: Any, labels: NDArray[np.intp], side: Side, level: floa
     """Return for each interval the largest tolerance that is refuted there, −1 if none is.
 
     ``scan`` is a :class:`~caltest.bounds.lower.ShiftedScan`, and labels are in the order of its rows;
-    ``level`` is the chance that any of the tolerances returned is not below the truth of its interval.
+    ``level`` is the probability that any returned tolerance is not below the true error of its
+    interval.
 
-    With S the events of an interval and S^ε those of independent rows with the probabilities
-    max(p − ε, 0), ε is refuted if P(S^ε ≤ S) is at most level/K, K the number of different intervals:
-    "Places" in docs/theory/bounds.md has the proof. In intervals of many rows the Poisson binomial S^ε
-    is replaced by the binomial of the same mean, whose lower tail is the heavier one at s ≤ mean − 1.
+    Let S be the number of events in an interval and S^ε that of independent rows with the probabilities
+    max(p − ε, 0). Then ε is refuted if P(S^ε ≤ S) is at most level/K, with K the number of distinct
+    intervals: "Places" in docs/theory/bounds.md has the proof. For intervals of many rows, the Poisson
+    binomial S^ε is replaced by the binomial with the same mean, whose lower tail is heavier at s ≤ mean
+    − 1.
     """
     bounds = scan.intervals.bounds
     allowed = level / len(np.unique(bounds[scan.intervals.filled], axis=0))

@@ -77,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True)
 class SideBound:
-    """What is proved on one side: predictions too high, or too low.
+    """The proof on one side: predictions too high, or too low.
 
     Attributes
     ----------
@@ -394,7 +394,7 @@ def places(
 ) -> tuple[Place, ...]:
     """Describe the intervals that were found, the most informative first.
 
-    Named are those that overlap none named before. All but the first two are of (L,) intervals.
+    An interval is named if it overlaps none named before. All arguments but the first two are (L,).
     """
     scores, bounds = scan.probs[:, 1], scan.intervals.bounds
     chosen = np.flatnonzero(found & scan.intervals.filled)
@@ -431,7 +431,7 @@ TOLERANCES = np.r_[0:20, 20:100:2, 100:400:5, 400:1000:10, 1000:2000:20, 2000:50
 class ShiftedScan:
     """The statistic "scan" for two classes, shifted by every tolerance of a grid.
 
-    ``probs`` are predictions in the order of the second column, (n, 2); ``grid`` has (G,) tolerances,
+    ``probs`` are predictions in the order of the second column, (n, 2); ``grid`` holds (G,) tolerances,
     from 0, in units of 1/UNIT.
     """
 
@@ -454,9 +454,9 @@ class ShiftedScan:
     def expected_and_scale(self) -> dict[Side, tuple[Array, Array]]:
         """Σ_I p^ε and 1/(√(Σ_I p^ε (1 − p^ε)) + 1), (L, G) each, for p^ε = max(p − ε, 0).
 
-        p is the probability of the event for "over", of no event for "under"; the first is −∞ of
-        intervals without rows. Rows with p > ε are the last of a piece, or the first: cumulative sums
-        give all tolerances at once.
+        p is the probability of the event for "over", and of no event for "under"; the first array is −∞
+        for intervals without rows. Rows with p > ε are the last of a piece, or the first: cumulative
+        sums give all tolerances at once.
         """
         shift, found = self.tolerances, {}
         low, high = self.intervals.edges[:-1, None], self.intervals.edges[1:, None]
@@ -488,8 +488,8 @@ class ShiftedScan:
     def draw(self, seed: int, start: int, stop: int) -> dict[Side, tuple[Array, Array]]:
         """Return standardised errors of draws ``start`` to ``stop``, in whole blocks of seeds.
 
-        Of both sides: the largest of any interval, for every tolerance, (B, G), and those of all
-        intervals for tolerance 0, (B, L).
+        For each side: the largest error over all intervals, for every tolerance, (B, G), and the errors
+        of all intervals for tolerance 0, (B, L).
         """
         from caltest.loops import rows as _loops
 
@@ -544,8 +544,8 @@ class ShiftedScan:
 class Compared(NamedTuple):
     """The comparison of one side with all draws.
 
-    Of all intervals, tolerance 0, the standardised errors and the p-values adjusted for their number,
-    (L,); of every tolerance the p-value, (G,).
+    For all intervals at tolerance 0, standardised errors and p-values adjusted for their number, (L,);
+    for every tolerance the p-value, (G,).
     """
 
     observed: Array

@@ -448,7 +448,7 @@ def _reported(asked: Input, audit: Audit, *, date: str | None, fail_on: FailOn, 
 def _configured(config: Config) -> str | None:
     """Describe the configured options that may change the exit status, for readers of the result.
 
-    It may come with a folder that someone else wrote, and change what its reader expects.
+    The configuration may come with someone else's folder and change what readers expect.
     """
     found = []
     for name, value in config.values.items():
@@ -464,9 +464,9 @@ def _configured(config: Config) -> str | None:
 def command_line(name: str, files: Any, asked: Mapping[str, Any]) -> str:
     """Return the command that reproduces the numbers when run in the same folder.
 
-    What was asked for stands in it, typed or from a configuration, whatever that says later. What was
-    not asked for does not: it is the default, as long as no configuration gives it then. Where results
-    are written, on how many cores and what they are to fail does not change them, and is left out.
+    It contains every option that was given, typed or configured, whatever a configuration says later.
+    Options not given are left out: their defaults apply, as long as no configuration sets them. Also
+    left out are options that do not change results: outputs, cores, and what fails.
 
     >>> command_line("audit", Path("my predictions.csv"), {"group": ("age", "sex"), "seed": 1})
     "caltest audit 'my predictions.csv' --group age --group sex --seed 1"

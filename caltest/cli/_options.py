@@ -1,9 +1,8 @@
 """Options of a command, typed or from a file; the input they describe; and the wrapper that runs it.
 
-A command is a function that takes an `Input` and the values of its own options, by their names in
-Python, and returns a `Found`; its docstring is the text of its help. `caltest.options` lists the
-options of every command. Options that are not typed may come from `[tool.caltest]` in pyproject.toml,
-or from another file.
+A command is a function that takes an `Input` and its own options, by their Python names, and returns a
+`Found`; its docstring is the text of its help. `caltest.options` lists the options of every command.
+Options that are not typed may come from `[tool.caltest]` in pyproject.toml, or from another file.
 """
 
 from __future__ import annotations
@@ -157,8 +156,8 @@ class Config:
 def load_config(path: Path | None, options: Mapping[str, Option]) -> Config:
     """Read options from a file, or else from the nearest pyproject.toml that has some.
 
-    A file that has a table ``tool`` is read at ``[tool.caltest]``, any other one at its top. An
-    option's name may be written with dashes or with underscores.
+    In a file with a table ``tool``, options are read from ``[tool.caltest]``; in others, from the top
+    level. Names of options may have dashes or underscores.
 
     Raises
     ------

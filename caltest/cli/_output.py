@@ -1,8 +1,8 @@
 """The output of commands: standard output, standard error, files, and the exit status.
 
-Text for people is made of visible characters and gives no command to what reads it. Data for programs
-is UTF-8, whatever the terminal's encoding. A reader that leaves, or a disk that is full, is no result:
-the status is never 1 then, which is that of a rejection.
+Text for people has only visible characters and no commands for terminals or logs. Data for programs is
+UTF-8, whatever the terminal's encoding. If a reader stops reading, or the disk is full, there is no
+result: the status is then never 1, which means a rejection.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ NOT_REJECTED, REJECTED, WRONG_INPUT, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3,
 def errors_reported() -> Iterator[None]:
     """Turn an exception into a line on standard error and the exit status for its kind.
 
-    A warning that work will take long is a line there too, before the work starts.
+    A warning that the work will take long is also written there, before the work starts.
     """
     try:
         with warnings.catch_warnings():
@@ -182,8 +182,8 @@ FORMATS = {"--report": "html", "--markdown": "markdown", "--json": "json", "--ju
 def check_outputs(outputs: Mapping[str, Path], inputs: Iterable[object]) -> None:
     """Raise, before anything is computed, if an output cannot be written or is also an input.
 
-    Outputs are by option ("-" is standard output). The suffix of a picture names its format, so that
-    one is needed on a device too.
+    Outputs are given by option ("-" is standard output). A picture's suffix names its format, so it is
+    required for a device too.
     """
     from caltest.report.formats import SUFFIXES
 

@@ -1,4 +1,4 @@
-"""Compare models: how far off is each, which differ, and how certain is that?"""
+"""Compare models: the error of each, their differences, and the certainty of both."""
 
 from caltest.comparison.errors import ModelDifference, ModelError
 from caltest.comparison.models import Comparison, compare

@@ -1,18 +1,19 @@
 """The error of each model in points, and differences between models, on all rows and in groups.
 
-A mean absolute error over parts is too large on average, since chance adds to its size: by sqrt(2/π) of
-the standard error of every part where that has no error, and by less where it has one. What chance may
-add therefore widens the interval of a difference, on the side of the model to which it may have added.
+A mean absolute error over parts is too large on average, because chance adds to its size: sqrt(2/π)
+times the standard error of each part without error, and less for parts with one. The interval of a
+difference is therefore widened by what chance may add, on the side of the model to which it may have
+added.
 
-What happens seldom leaves no trace in the variation of rows if it did not happen. A standard error is
-therefore at least what it would be if one of the two models were calibrated: of errors the larger one,
-of losses, which have no limit, the smaller one.
+Rare outcomes leave no trace in the variation of rows if they did not occur. A standard error is
+therefore at least what it would be if one of the two models were calibrated: the larger value for
+errors, the smaller one for losses, which are unbounded.
 
-For numbers, outcomes that equal a stated quantile count as inside or outside, whichever makes an error
-smaller. For times until an event, the event is that it came by a horizon; the observed risk is Kaplan
-and Meier's within parts of similar predicted risk, and a row stands for its influence on it.
+For numeric outcomes equal to a stated quantile, count them as inside or outside, whichever makes the
+error smaller. For survival times, the event is that it occurs by a horizon; the observed risk is Kaplan
+and Meier's within parts of similar predicted risk, and each row contributes its influence on it.
 
-For point forecasts of a mean, or an expectile, errors are V(x, y) in mean, in units of the outcome.
+For point forecasts of a mean or expectile, errors are means of V(x, y), in units of the outcome.
 """
 
 from __future__ import annotations
@@ -183,8 +184,8 @@ def sizes_of(
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Measure all models, and all pairs of models, on all rows and in every group.
 
-    Return fields of a comparison, and notes. ``outcomes`` are numbers, if these were predicted. Half of
-    the level is for mean errors, half for absolute ones, shared among models and groups.
+    Return fields of a comparison, and notes. ``outcomes`` are given for numeric predictions. Mean
+    errors and absolute errors get half of the level each, shared among models and groups.
     """
     first, *_ = wholes.values()
     designs = {name: Design.of(x.rows, None) for name, x in wholes.items()}
@@ -247,8 +248,8 @@ def _error(
 ) -> tuple[tuple[float, float, float, float, Ends], Array, Array, float]:
     """Return mean and absolute error with intervals, per row the event and side, and error by chance.
 
-    Where outcomes equal a quantile, an error lies between that of the closed event and of the open one;
-    what counts is the smallest in size, and intervals hold both.
+    If outcomes equal a quantile, the error lies between that of the closed and that of the open event;
+    the smallest in size is used, and intervals contain both.
     """
     scores, w, ends = shown.scores, design.weights, where.ends[0][1]
     design = design.of_scores(scores, label)
@@ -319,8 +320,8 @@ def _gap(a: Any, b: Any, design: Design, level: float) -> dict[str, Ends]:
 class _Classes:
     """One classifier on some rows: its probabilities, scores of an event, and labels in it, (n, m).
 
-    ``labels`` are observed; ``sides`` is on which side its part of the predictions is wrong, 1 or −1,
-    and ``chance`` what chance adds to its absolute error at most.
+    ``labels`` are observed; ``sides`` is the direction of error, 1 or −1, in each row's part of the
+    predictions; ``chance`` is the most that chance adds to the absolute error.
     """
 
     law: Array
@@ -381,8 +382,8 @@ class _Classes:
 def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens, Any, list[str]]:
     """Return the lens for errors in points, the levels at which quantiles are scored, and notes.
 
-    All are scored at levels if some models state quantiles only; else the levels are None. The lens is
-    that of one event, by default the interval nearest to 80%.
+    If some models state quantiles only, all are scored at levels; otherwise the levels are None. The
+    lens shows one event, by default the interval nearest to 80%.
     """
     laws = [x.rows.law for x in wholes.values()]
     finite = [(x, np.isfinite(x.values).all(axis=0)) for x in laws if isinstance(x, Quantiles)]
@@ -423,8 +424,8 @@ def _scored_alike(lens: Lens | None, wholes: Mapping[str, Sample]) -> tuple[Lens
 class _Numbers:
     """One forecast of numbers on some rows: predictions, outcomes, and their codes under its law.
 
-    ``lens`` shows the event, and ``levels`` are those of the quantiles that are scored, or None;
-    ``seen`` is whether the event occurred, and the others are those of :class:`_Classes`.
+    ``lens`` shows the event; ``levels`` are those of the scored quantiles, or None; ``seen`` is whether
+    the event occurred; the other fields are as in :class:`_Classes`.
     """
 
     rows: Rows

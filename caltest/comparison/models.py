@@ -165,10 +165,9 @@ class Comparison(Result):
         """The story of the comparison: nearest model, gaps to others, errors of each, and next steps.
 
         The verdict is "better" if all other models are further off, "some" if some are, or "alike". The
-        subject is a difference to the nearest model ("worse", or "alike"), and so are the first of the
-        ``others``; after them come what the nearest model is more than another where that is nearer
-        ("turned"), and for each model the largest proved error, wherever that is ("error"; "unproved"
-        if none is proved).
+        subject is a difference from the nearest model ("worse" or "alike"), and so are the first of the
+        ``others``; then come cases in which another model is nearer ("turned"), and for each model its
+        largest proved error, wherever it is ("error"; "unproved" if none is proved).
         """
         nearest, *further = self.nearest
         both = [each for gap in self.gaps for each in (gap, gap.turned)]
@@ -278,7 +277,7 @@ def wholes_of(
 def aligned(reference: str, first: Sample, name: str, other: Sample) -> Sample:
     """Return a sample with its classes in the first one's order, if names reveal it.
 
-    Raise unless both have as many rows, and the same classes.
+    Raise unless both have the same number of rows, and the same classes.
     """
     known, own = first.rows, other.rows
     if known.n_classes is None:

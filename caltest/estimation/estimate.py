@@ -120,10 +120,10 @@ class FunctionRisk(Facts):
     def standard_error(self) -> float:
         """Standard error of the estimate, from tuning rows and test rows together.
 
-        The fold models are those that a delete-a-group jackknife takes: (F − 1) times their standard
-        error over the folds is the jackknife's, for all tuning rows. The other part is the mean of the
-        errors of the fold models, which is at least that of their ensemble. What the choice of the
-        option adds is not in it, so it may be too small still.
+        The fold models are those of a delete-a-group jackknife: (F − 1) times their standard error over
+        the folds is the jackknife's, for all tuning rows. The other part is the mean of the fold
+        models' errors, which is at least that of their ensemble. The choice of the option adds variance
+        that is not included, so the result may still be too small.
         """
         tuning = (self.estimates.shape[1] - 1) * _error(self.estimates[self.best])
         return float(np.hypot(tuning, self.errors[self.best].mean()))
@@ -483,9 +483,9 @@ class Parts:
 class HeldOut(Statistic):
     """Agreement of residual products with a learned h: the mean of h(g_i, g_j) ⟨r_i, r_j⟩ over i ≠ j.
 
-    It is SKCE_uq with a learned kernel, and, but for what labels do not change, half of what h takes
-    off the risk of calling the model calibrated, R(0) − R(h). On the held-out rows, h(g_i, g_j) =
-    ⟨left_i, right_j⟩.
+    It is SKCE_uq with a learned kernel and, apart from terms that do not depend on labels, half of the
+    reduction in risk compared with calling the model calibrated, R(0) − R(h). On the held-out rows,
+    h(g_i, g_j) = ⟨left_i, right_j⟩.
     """
 
     function: str

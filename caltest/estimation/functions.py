@@ -4,9 +4,9 @@ With r the residual of a label, an estimation function h(p, p') estimates ⟨E[r
 squared calibration error is the mean of h(g, g). Residuals for two classes are scalars, y − P(class 1),
 with one coordinate; for m > 2 classes they are onehot(y) − g.
 
-The risk says how far h(g_i, g_j) is from ⟨r_i, r_j⟩, on rows h was not fitted to. For i ≠ j ⟨r_i, r_j⟩
-has the mean ⟨E[r | g_i], E[r | g_j]⟩, so that the risk of h is that of the truth plus the mean squared
-error of h: smaller is better, and no calibration error need be known.
+The risk measures how far h(g_i, g_j) is from ⟨r_i, r_j⟩, on rows that h was not fitted to. For i ≠ j,
+⟨r_i, r_j⟩ has the mean ⟨E[r | g_i], E[r | g_j]⟩, so the risk of h is that of the truth plus the mean
+squared error of h: smaller is better, and the calibration error need not be known.
 
 All functions but Kronecker ridge are plug-ins, h(p, p') = ⟨ĉ(p), ĉ(p')⟩ for an estimate ĉ of E[r | p].
 
@@ -65,7 +65,7 @@ class Surface(ABC):
     def squares(self, own: Array) -> float:
         """Return Σ_ij (⟨r_i, r_j⟩ − h(p_i, p_j))² over all pairs, for residuals r (e, k) of these rows.
 
-        It is ‖RᵀR‖² − 2 ⟨RᵀU, RᵀV⟩ + ⟨UᵀU, VᵀV⟩, in k² operations a row if q is k.
+        It is ‖RᵀR‖² − 2 ⟨RᵀU, RᵀV⟩ + ⟨UᵀU, VᵀV⟩, with k² operations per row if q is k.
         """
         left, right = self.factors()
         pairs = (own.T @ own,) * 2, (own.T @ left, own.T @ right), (left.T @ left, right.T @ right)
@@ -120,7 +120,7 @@ class EstimationFunction(ABC):
 
     #: Registered name.
     name: ClassVar[str]
-    #: What it is, as a noun phrase for reports.
+    #: A noun phrase for it, for reports.
     is_a: ClassVar[str]
     #: The option that a search tunes.
     tuned: ClassVar[str]
@@ -416,7 +416,7 @@ class Spectrum:
     """Eigenvalues of a kernel matrix, largest first, with features φ(p) = k(p, anchors) · transform.
 
     ``features`` are those of the training rows, Φ (n, r); ``missing`` is the share of the trace that
-    they leave out: 0 but for rounding, where n is not too large.
+    they leave out: 0 except for rounding, unless n is large.
     """
 
     kernel: Kernel
@@ -430,9 +430,9 @@ class Spectrum:
     def of(cls, kernel: Kernel, points: Array) -> Spectrum:
         """Decompose the kernel matrix of ``points`` (n, d).
 
-        Pivoted Cholesky first: kernels of few coordinates have a low rank (8 for one coordinate, 600
-        for ten classes), and O(n r²) is all it takes. Else the eigenvectors of all of K, in O(n³), up
-        to 10 000 rows; beyond, the columns that fit.
+        Pivoted Cholesky is tried first: kernels of few coordinates have a low rank (8 for one
+        coordinate, 600 for ten classes), so it takes only O(n r²). Otherwise all eigenvectors of K are
+        computed in O(n³), up to 10 000 rows; for more rows, as many columns as fit.
         """
         fitted, n = kernel.fitted(points), len(points)
         dense = n <= _DENSE_UP_TO

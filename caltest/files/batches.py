@@ -90,7 +90,7 @@ class Stored(ABC):
     def samples(self, first: int = 0, last: int | None = None) -> Iterator[Sample]:
         """Read and check blocks ``first`` to ``last`` of 4096 rows, or the rest; by default all.
 
-        They are read when iterated over: only the paths are sent to another process.
+        They are read during iteration: only paths are sent to another process.
         """
         for number, block in enumerate(self._chunks(first, last), start=first):
             try:
@@ -306,8 +306,8 @@ def scan_arrays(probs: Any, labels: Any, logits: bool = False) -> StoredArrays:
 def _as_array(data: Any, what: str) -> Any:
     """Return an object whose rows can be sliced: an array in memory or in a file, or a converted table.
 
-    By names labels are matched to columns, and by an index rows are: what has either is refused, since
-    blocks of rows would lose them.
+    Names match labels to columns, and an index matches rows: objects that have either are refused,
+    because blocks of rows would lose them.
     """
     if is_framed(data):
         found = f"{what} is {quoted(data)}, with names or an index, and scan_arrays takes arrays"

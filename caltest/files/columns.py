@@ -1,6 +1,6 @@
 """Columns by name: labels, probabilities, weights, clusters and groups; and the content read from them.
 
-A user says which is which, or names do; arrays of an archive are found as columns of a table are.
+Roles come from the user or from names; arrays of an archive are treated like columns of a table.
 """
 
 from __future__ import annotations
@@ -454,7 +454,7 @@ class Columns:
     def check_kinds(self, schema: Any, load: Callable[[str], Sequence[object]]) -> None:
         """Raise if a column in Arrow's schema cannot hold probabilities.
 
-        ``load`` returns the cells of a column, to say what is wrong with it.
+        ``load`` returns the cells of a column, for messages.
         """
         import pyarrow as pa
 
@@ -679,7 +679,7 @@ def cells_in(column: Any, name: str) -> list[Any]:
 def _array(column: Any) -> Any:
     """Return an Arrow column as an array; through narwhals if it has gaps or an unusual type.
 
-    Arrow's own way imports pandas, which takes longer than an audit of few rows.
+    Arrow's own conversion imports pandas, which takes longer than an audit of few rows.
     """
     kind = str(column.type)
     if column.null_count or not _PLAIN.fullmatch(kind):

@@ -1,11 +1,11 @@
 """Tables: Parquet, Arrow, CSV and JSON lines, read whole or block by block.
 
-A format is two functions: one looks at a file once and says what it holds and in which parts; the other
-reads some of its columns from a part on, so that several processes may read one file. A new format is
-these two and a line in `FORMATS`.
+A format is two functions: one surveys a file once and returns its content and parts; the other reads
+some of its columns from a given part on, so that several processes can read one file. A new format
+needs these two functions and a line in `FORMATS`.
 
-Text is read by pyarrow, a block of whole rows at a time. The first look at a file checks all of it,
-since the type of a column depends on all its cells, and keeps where blocks begin.
+Text is parsed by pyarrow, a block of whole rows at a time. The survey checks the whole file, because
+the type of a column depends on all its cells, and records where blocks begin.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def cast(batch: Any, schema: Any) -> Any:
 def one_type(column: str, kinds: Sequence[Any], parts: Sequence[str], role: str) -> Any:
     """Return the common type for a column that has several parts.
 
-    A "group" of several types is read as text, and so is a "number" that is not always one, so that the
-    cell is found that is none.
+    A "group" with several types is read as text; so is a "number" with several, so that the invalid
+    cell can be found.
 
     Raises
     ------
@@ -267,7 +267,7 @@ def _look_at_csv(file: BufferedReader, wanted: Wanted) -> Survey:
 def _parsed(text: bytes, names: Sequence[str], types: Any, some: Any = None, lines: Any = None) -> Any:
     """Parse some columns of CSV, with the known types or those of a schema.
 
-    Only an empty cell is missing, as "NA" may be a class.
+    Only empty cells are missing, because "NA" may be a class.
     """
     wrong: list[Any] = []
 

@@ -1,7 +1,7 @@
 """Logs of language models, written by lm-evaluation-harness or inspect.
 
-A log becomes a table that says itself what its columns are: a row for each answer, with probabilities,
-what was right, the question, the task and the subject. What a user names goes before.
+A log becomes a table with known columns: a row for each answer, with probabilities, the right answer,
+the question, the task and the subject. Columns named by the user take precedence.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _WRONG = {
 def log_files(path: Any, roles: Roles) -> list[Place]:
     """Return the files of a log by one of these packages, recognised by suffix or first line.
 
-    A folder may hold one of each model; a line with the columns that are named is a table's.
+    A folder may hold a log for each model; a line that contains the named columns belongs to a table.
     """
     files = [paths.located(each) for each in (path if isinstance(path, list | tuple) else [path])]
     if re.fullmatch(r"\.(?!json|eval)[a-z]+", files[0].suffix.lower()):

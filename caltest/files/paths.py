@@ -1,7 +1,7 @@
 """Paths and URLs: accepted files, how to open them, and a one-sentence message for every failure.
 
-A file is on this machine, or behind a URL of one of the file systems that pyarrow or fsspec know.
-Whatever a library raises while a file is read becomes an InputError of one sentence here.
+A file is on this machine, or behind a URL of a file system known to pyarrow or fsspec. Any exception of
+a library that reads it becomes an InputError of one sentence here.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ def is_pattern(place: Place) -> bool:
 def entries(place: Place) -> list[Place]:
     """Return the entries of a directory, or the matches of a pattern, sorted by name.
 
-    In a pattern * and ? are part of one name, [ab] is one letter. What systems keep beside data, names
-    that begin with "." or "_", is left out.
+    In a pattern, * and ? match within one name, [ab] matches one letter. Names that begin with "." or
+    "_", which systems keep beside data, are left out.
     """
     parts = str(place).split("/") if isinstance(place, Remote) else list(place.parts)
     wild = (k for k, part in enumerate(parts) if re.search(r"[*?\[]", part))

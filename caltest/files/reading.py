@@ -249,8 +249,8 @@ def read_late(
 ) -> tuple[Rows | None, list[str], list[Any], dict[str, list[Any]], str | None]:
     """Read rows whose outcomes may be missing: predictions, names, outcomes, and group columns.
 
-    Last comes the name of the one column of predictions, if it is one. There are no predictions, None,
-    where the file has none of their columns: outcomes alone.
+    The last item is the name of the only column of predictions, if there is one. Predictions are None
+    if the file has none of their columns, only outcomes.
     """
     with paths.named(paths.called(path)):
         table = as_texts(paths.located(path)).table()

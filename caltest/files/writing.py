@@ -1,7 +1,7 @@
 """Files written completely or not at all: reports, data and pictures.
 
-What is written goes to a file beside its place, and takes its place when all of it is on disk. An
-error, a full disk or Ctrl-C leave what was there.
+Content is written to a temporary file in the same folder, which replaces the target when it is
+complete. After an error, a full disk or Ctrl-C, the old file is still there.
 """
 
 from __future__ import annotations
@@ -61,11 +61,10 @@ def check_file(path: Path) -> None:
 def write_whole(contents: Mapping[Path, str | bytes]) -> None:
     """Write several files completely, or none of them; text is written as UTF-8.
 
-    While they are written they lie beside their places. A new file has the permissions that the folder
-    and the user give to any, and one that replaces another has those of that one. What is not a regular
-    file, a pipe or a device, is written to when all others are on disk, and nothing takes its place. A
-    link stays a link. The InputError of a file that cannot be written names those that were changed by
-    then.
+    Temporary files are written in the same folders. A new file gets the usual permissions of its folder
+    and user; a replaced file keeps its permissions. Pipes and devices are written last, when all other
+    files are on disk, and are never replaced. A link stays a link. If a file cannot be written, the
+    InputError names it and those already changed.
     """
     parts: dict[Path, tuple[Path, Path]] = {}
     done: list[str] = []

@@ -1,4 +1,4 @@
-"""After deployment: evidence that may be looked at any time, and a state that is kept in one file."""
+"""After deployment: evidence that is valid at any time, and a state kept in one file."""
 
 from caltest.monitoring.monitor import Monitor
 from caltest.monitoring.state import Evidence, MonitorState, Period

@@ -1,9 +1,9 @@
 """Bettors: their stakes on an outcome before it is seen, and what they learn afterwards.
 
-A bet is a ratio q(y)/g(y) of a rival to what was predicted. If outcomes are drawn from g it is 1 on
-average, whatever the rival, as long as this is chosen before; products over rows are e-processes, and
-so are means of several. Limits of errors that hold at any time come from such processes, too. The
-compiled loops of :mod:`caltest.loops.bets` go over the rows.
+A bet is the ratio q(y)/g(y) of a rival to the prediction. If outcomes are drawn from g, its mean is 1
+for any rival, as long as the rival is chosen beforehand; products over rows are e-processes, and so are
+means of several. Limits of errors that hold at any time come from such processes, too. The compiled
+loops of :mod:`caltest.loops.bets` process the rows.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def _of_classes(m: int) -> Spec:
 def _of_numbers(times: bool) -> Spec:
     """Return Legendre polynomials in cells of (0, 1), and densities; for times, hazard multiples.
 
-    Else they are tilted by the first two polynomials. If the hazard is r times what was predicted, the
-    rank of a time has the survival function (1 − u)^r.
+    For other numbers, densities are tilted by the first two polynomials. If the hazard is r times the
+    predicted one, the rank of a time has the survival function (1 − u)^r.
     """
     edges = np.linspace(0.0, 1.0, _CELLS + 1)
     degrees = np.arange(1, _DEGREES + 1)
@@ -183,10 +183,10 @@ class Bettors:
     def read(self, rows: Any, outcomes: Any, statistic: Any = None) -> tuple[Array, Codes]:
         """Return the rows in the form the loops need: probabilities (n, m) and labels; or ranks (n, 2).
 
-        A rank is where the outcome lies in what was predicted, from F(y−) to F(y); with a statistic,
-        where the score of the row lies among those of all labels. Of quantile forecasts the second is
-        which cells an outcome leaves open. Of times it is whether the event came, and the ranks of
-        censored rows end at 1; the cumulative hazard stands beside them.
+        A rank is the position of the outcome in its predicted distribution, from F(y−) to F(y); with a
+        statistic, the position of the row's score among those of all labels. For quantile forecasts,
+        the second array says which cells an outcome leaves open. For survival times it says whether the
+        event occurred; ranks of censored rows end at 1, and the cumulative hazard is a further column.
         """
         law, codes = rows.law, np.zeros(rows.n_samples, np.int64)
         if isinstance(law, Point):
@@ -218,8 +218,8 @@ class Bettors:
     def compared(self, values: Array, labels: Codes) -> tuple[Array, Array]:
         """Return the prediction and the observation for each event, (n, D) each.
 
-        Of an outcome that leaves cells between quantiles open it is not known in which its rank lies:
-        events are counted where they are fewest, and where they are most.
+        If an outcome leaves several cells between quantiles open, its rank may lie in any: events are
+        counted where they are fewest and where they are most.
         """
         if self.times:
             return values[:, 2:].copy(), (labels == 1)[:, None].astype(np.float64)
@@ -286,8 +286,8 @@ class Bettors:
     ) -> None:
         """Bet on rows unit by unit, learn, and record the winnings in the books.
 
-        ``ends`` (U,) are those of units; ``member`` (n, C) the processes of every row, −1 for none;
-        ``shares`` (P,) logarithms of their weights.
+        ``ends`` (U,) are the ends of units; ``member`` (n, C) the processes of each row, −1 for none;
+        ``shares`` (P,) the logarithms of their weights.
         """
         from caltest.loops import bets
 
@@ -356,8 +356,8 @@ def radius(squares: Array, levels: Array) -> Array:
     """Return a bound, valid at any time, for sums of outcomes in [0, 1] minus the sums of their means.
 
     With X̂ chosen before each X, exp(λ Σ(X − μ) − (−log(1 − λ) − λ) Σ(X − X̂)²) is a supermartingale
-    whatever the means μ, which may change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is
-    its mean over 30 values of λ. ``squares`` (…) are Σ(X − X̂)², and ``levels`` those of a side.
+    for any means μ, even if they change (Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 4); so is its
+    mean over 30 values of λ. ``squares`` (…) are Σ(X − X̂)², and ``levels`` are one-sided.
     """
     spent = np.multiply.outer(squares, _PENALTIES)
     goals = np.log(len(_LAMBDAS)) - np.log(levels)[..., None]
@@ -377,8 +377,8 @@ def _halved(low: Array, high: Array, is_low: Callable[[Array], Any]) -> tuple[Ar
 def compensated(counts: Array, levels: Array) -> tuple[Array, Array]:
     """Return limits, valid at any time, for the true expectation of counts of events.
 
-    With A the sum of the true cumulative hazards of what was followed, exp(θN − (e^θ − 1)A) is a
-    supermartingale for every θ, whatever the censoring; so is its mean over 30 values of θ of a side.
+    With A the sum of true cumulative hazards while followed, exp(θN − (e^θ − 1)A) is a supermartingale
+    for every θ, whatever the censoring; so is its mean over 30 values of θ on one side.
     """
     goals = (np.log(len(_THETAS)) - np.log(levels))[..., None]
 

@@ -306,7 +306,7 @@ class Monitor:
     def _units(self, clusters: list[str] | None, n: int) -> tuple[Any, Any, Any, list[str]]:
         """Return the rows to use, their order by cluster, the clusters' ends, and keys of new clusters.
 
-        Rows of clusters that came before do not count: what they depend on has been counted.
+        Rows of earlier clusters are not used: what they depend on has been used already.
         """
         if clusters is None:
             return np.arange(n), np.arange(n), np.arange(1, n + 1), []
@@ -322,7 +322,7 @@ class Monitor:
     def _checked(self, given: state.Batch) -> tuple[state.Batch, dict[str, Any]]:
         """Return the batch as seen through the lens, and its properties.
 
-        Raise if others were not before, or it cannot be monitored.
+        Raise if the properties differ from earlier batches, or the batch cannot be monitored.
         """
         lens, scored, tolerance = (self.options[x] for x in ("lens", "statistic", "tolerance"))
         whole, unnamed = given.rows, given.clusters is None

@@ -247,11 +247,11 @@ class MonitorState(Result):
 
     @cached_property
     def story(self) -> Story:
-        """The story: the verdict, where the error is that is proved, and what to do.
+        """The story of the monitor: the verdict, the place of a proved error, and next steps.
 
-        The verdict is "alarm", "no alarm", or "no rows" so far. The subject is the evidence that has
-        reached the threshold whose error over all rows is proved to be largest; if none has a side that
-        is proved, the one that counts most. Its place is "later" if it began after the first rows.
+        The verdict is "alarm", "no alarm", or "no rows" so far. The subject is, among evidence above
+        the threshold, the one with the largest proved error over all rows; if none has a proved side,
+        the strongest. Its place is "later" if it began after the first rows.
         """
         if not self.rows:
             return Story("no rows", steps=(Step("feed"),))
@@ -484,7 +484,7 @@ def informed(queue: list[Waiting], names: Sequence[str], cells: Sequence[Any], c
 def parted(queue: Sequence[Waiting]) -> tuple[list[Waiting], list[Waiting]]:
     """Return rows that are ready, and rows that still wait; clusters are not split.
 
-    Nobody enters before those who were predicted earlier, and no row that is set aside.
+    No row enters before rows predicted earlier, and rows set aside never do.
     """
     aside = [each for each in queue if each.aside and each.label < 0]
     queue = [each for each in queue if not each.aside]
@@ -511,7 +511,7 @@ def brief(text: str) -> str:
 def save(path: Path, options: Named, state: Named, known: str | None) -> str:
     """Write a state and return its fingerprint; raise if the file is not the one that is ``known``.
 
-    ``known`` is the fingerprint of what was loaded or saved before; None of a new state.
+    ``known`` is the fingerprint of the state last loaded or saved; None for a new state.
     """
     body = {"schema": _SCHEMA, "options": options, "state": state}
     whole = {"caltest monitor": __version__, "fingerprint": _fingerprint(body), **body}

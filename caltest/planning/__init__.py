@@ -1,4 +1,4 @@
-"""Plan a test: its power, and the number of rows it needs, by simulation."""
+"""Plan a test by simulation: its power, and the number of rows it needs."""
 
 from caltest.planning.pilot import Pilot, pilot
 from caltest.planning.simulate import PowerPoint, PowerResult, SampleSizeResult, power, sample_size

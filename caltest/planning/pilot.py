@@ -212,7 +212,7 @@ def _of_bias(predictions: Rows, bias: float, target: int | str | None) -> tuple[
 def _of_overconfidence(predictions: Rows, excess: float) -> tuple[Array, str]:
     """Return the truth if confidence in the top class is too high by ``excess``; if negative, too low.
 
-    No probability leaves [0, 1]. The other classes change in proportion, and alike if they are all 0.
+    Probabilities stay in [0, 1]. The other classes change in proportion, or equally if they are all 0.
     """
     stated = predictions.probs
     rows, top = np.arange(len(stated)), stated.argmax(axis=1)
@@ -307,9 +307,9 @@ def check_rows_drawn(asked: int, drawn: int) -> None:
 def _check_repeatable(model: Model, n: int, seed: int) -> None:
     """Raise if a model draws from another source than ``rng``, or is not random at all.
 
-    Data sets of one seed are equal, else results could not be repeated. A model that leaves the
-    generator as it was, and draws the same with another, has one data set only. Pilots, and the models
-    of this package, are not drawn from.
+    Data sets with the same seed must be equal, or results could not be repeated. A model that leaves
+    the generator unchanged and draws the same with another one has only one data set. Pilots and the
+    models of this package are not tried.
     """
     module = str(getattr(getattr(model, "func", model), "__module__", ""))
     if isinstance(model, Pilot) or module.partition(".")[0] == "caltest":

@@ -1,7 +1,7 @@
 """`power` and `sample_size`: how often a test rejects a wrong model, and how many rows it needs.
 
-For a power the number of rows doubles until it is reached, and is then bisected. Far from the answer a
-few data sets decide whether the power is reached, and the others are not simulated.
+The number of rows doubles until the power is reached, and is then bisected. Far from the answer, a few
+data sets are enough to decide, and the others are not simulated.
 """
 
 from __future__ import annotations
@@ -330,8 +330,8 @@ def power(
 class Simulator:
     """Draws data sets of a model, tests them and keeps the counts.
 
-    ``given`` are the arguments of :func:`power`, or of what plans with it; ``least`` rows are drawn to
-    look at the model. The numbers of data set i of n rows depend on the seed, n and i alone.
+    ``given`` are the arguments of :func:`power`, or of a function that plans with it; ``least`` rows
+    are drawn to check the model. Data set i of n rows depends on the seed, n and i alone.
     """
 
     def __init__(self, given: Mapping[str, Any], least: int) -> None:
@@ -563,7 +563,7 @@ def search(
 ) -> int | None:
     """Return a number of rows that reaches the wanted power; None if ``most`` is not enough.
 
-    ``count`` tests the data sets of a number of rows, from one to another.
+    ``count`` tests the data sets of a number of rows, from a first to a last one.
     """
     stops = sorted({min(n_datasets, max(_FEWEST, n_datasets // share)) for share in _SHARES})
 

@@ -1,7 +1,7 @@
 """The base of all displays, and the look of marks, axes and words in matplotlib.
 
-A new display is a class whose `_size`, or `_grid` if it needs several axes, says how large its figure
-is, and whose `_pictures` says which marks of its result lie on the axes.
+A new display is a class with `_size` (or `_grid` if it needs several axes) for its figure, and
+`_pictures` for the marks of its result.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SMALL: dict[str, Any] = {"fontsize": "small", "frameon": False}  # for a legend
 
 NAME, CLAUSE = 28, 60  # characters of a name, and of a clause that contains one
 _LETTER = 0.068  # inches per letter of a title
-_WIDTHS = {"intervals": 2.0, "bars": 2.0, "own": 5.0, "joint": 1.2, "labels": 2.4}  # of lines
+_WIDTHS = {"intervals": 2.0, "bars": 2.0, "own": 5.0, "joint": 1.2, "labels": 2.4}  # of lines, by style
 _FOOT = 0.14  # share of the height of axes for bars of rows
 
 #: The look of each style. As in reports, a filled diamond is proved wrong and a hollow circle is not.
@@ -143,7 +143,7 @@ def _draw_mark(ax: Any, mark: Mark) -> None:
 def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
     """Draw a picture: its axes and their labels, its marks, and the lines of its title.
 
-    Labels of marks are in a legend below, in so many columns.
+    Labels of marks are put in a legend below, in ``columns`` columns.
     """
     for axis, own in ((ax.xaxis, picture.x), (ax.yaxis, picture.y)):
         if own.scale is not LINEAR:
@@ -188,7 +188,7 @@ def show(ax: Any, picture: Picture, *title: str, columns: int = 1) -> None:
 def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str, str, str]:
     """Return the texts for a probability seen through a lens: title, predicted label, observed label.
 
-    ``kept`` says that rows were sampled by their label, and all is among those that were kept.
+    ``kept``: rows were sampled by label, and everything refers to the rows kept.
     """
     label, among = lens.label if lens else "canonical", " among the rows kept" if kept else ""
     event = event_of(label, rows)
@@ -202,7 +202,7 @@ def event_labels(rows: Rows, lens: Lens | None, kept: bool = False) -> tuple[str
 def lettering(text: str, most: int = NAME) -> str:
     r"""Return a text from the data as matplotlib should draw it: visible and short.
 
-    matplotlib takes what stands between two dollar signs for a formula, and fails where it is none.
+    matplotlib reads text between two dollar signs as a formula, and fails if it is not one.
 
     Examples
     --------
@@ -312,7 +312,7 @@ class Display(ABC):
 
     _parts: ClassVar[str] = ""  # purpose of the axes, after their number
     _size: ClassVar[tuple[float, float]] = 6.4, 4.8  # inches, for a figure with a single plot
-    _columns: ClassVar[int] = 1  # of legends
+    _columns: ClassVar[int] = 1  # of the legend
 
     def _grid(self) -> dict[str, Any]:
         """Return arguments of `plt.subplot_mosaic` for a new figure; axes are numbered from 0."""

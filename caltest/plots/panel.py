@@ -94,7 +94,7 @@ class Panel:
 
     @property
     def outside(self) -> NDArray[np.bool_]:
-        """Which points lie outside the simultaneous band, (K,)."""
+        """Whether each point lies outside the simultaneous band, (K,)."""
         return self.simultaneous.leaves_out(self.observed)
 
     @property
@@ -141,8 +141,8 @@ def panel_of(
 ) -> Panel:
     """Compute the panel of one view; without bins, its curve is isotonic.
 
-    ``levels``: of the pointwise band and of the simultaneous one; ``draws``: how many there are, their
-    seed, and who draws; ``kept``: whether rows were sampled by their label.
+    ``levels``: for the pointwise and the simultaneous band; ``draws``: number of draws, seed and worker
+    pool; ``kept``: whether rows were sampled by label.
     """
     do = "give 'top_label', 'classwise', 'class:0' or 'top:5'"
     view, _ = one_probability(whole, lens, "a reliability diagram shows", do)

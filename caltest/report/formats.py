@@ -354,8 +354,8 @@ def rendered(
 ) -> str:
     """Return a report in a format of :data:`SUFFIXES`.
 
-    ``gate`` is a sentence of what lets more pass than the defaults; it stands first in the report, and
-    in JSON among the warnings. ``told``: the title, the command and the date, as :func:`to_html` has.
+    ``gate`` is a sentence on settings that let more pass than the defaults; it comes first in the
+    report, and in JSON among the warnings. ``told``: title, command and date, as in :func:`to_html`.
     """
     if kind in _TEMPLATES:
         report = summarise(audit, gate=gate, **told)

@@ -216,7 +216,7 @@ def pictured(audit: Audit) -> list[tuple[str, Picture]]:
 def _chosen(audit: Audit, subject: View) -> tuple[list[tuple[str, View | Part]], list[View], str, str]:
     """Choose the slices to show: the overall one first, then by proved error.
 
-    Return their names, of which views they are, the noun, and what the column of names is called.
+    Return names with their views, all candidates, the noun, and the head of the name column.
     """
     order = [view for view in in_order(audit) if view.low is not None]
     whole = [view for view in order if view.group is None]
@@ -393,7 +393,7 @@ def summarise(audit: Audit, *, command: str | None = None, **told: str | None) -
 def named(view: View, audit: Audit) -> SimpleNamespace:
     """Return the name of a view as a row head; if it is cut, the whole is in ``full``.
 
-    With two classes there is one event to look at, so a row is named by its group alone.
+    With two classes there is only one event, so a row is named by its group alone.
     """
     if vocabulary.is_single(audit) and view.lens == audit.views[0].lens:
         short = narrow_name(view, _NAME, rows_alone=True)

@@ -1,14 +1,14 @@
 """All sentences that users read of results, and only here.
 
-A result does not import its words. When it is printed it calls :func:`written` (through
-:mod:`caltest._printers`), which finds them by the name of its class: a new result has its function in
-:mod:`caltest.text.summaries`, and its line in the table. The function gathers facts; a page of
-sentences is a template in ``templates/``.
+A result does not import its texts. When printed, it calls :func:`written` (through
+:mod:`caltest._printers`), which finds them by the name of its class: a new result needs a function in
+:mod:`caltest.text.summaries`, and a line in `SUMMARIES`. The function gathers facts; the sentences are
+a template in ``templates/``.
 
 A template names the parts of its page as it writes them: ``about``, ``chip`` with ``why`` beside it,
-``headline``, ``size`` and ``brief``, a ``step`` of what to do, a ``row`` of the evidence and a
-``detail`` for those who ask, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` that are
-laid out already. Line breaks in a template are blanks.
+``headline``, ``size`` and ``brief``, a ``step`` to take next, a ``row`` of the evidence and a
+``detail`` for verbose output, a ``paragraph`` (or one right ``beneath`` another), and ``lines`` already
+laid out. Line breaks in a template become blanks.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SUMMARIES = {
 def written(result: object, what: str) -> str:
     """Return a text about a result: its "summary", or the text of another function in its module.
 
-    A result of a derived class has the texts of its base.
+    A derived class uses the texts of its base.
     """
     name = next(each.__name__ for each in type(result).__mro__ if each.__name__ in SUMMARIES)
     module, _, summary = SUMMARIES[name].partition(".")
@@ -155,7 +155,7 @@ def laid_out(
 ) -> Page:
     """Return a summary: the answer, its numbers, tables, next steps, evidence and notes.
 
-    Premises in doubt stand below the answer, since it rests on them.
+    Premises in doubt come directly below the answer, because it rests on them.
     """
     verdict, notes = ", ".join(filter(None, (lead["chip"], lead["why"]))), tuple(notes)
     doubts = [f"In doubt: {each}" for each in notes if isinstance(each, Premise)]

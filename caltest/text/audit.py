@@ -564,7 +564,7 @@ KINDS = {
 def evidence(audit: Audit) -> tuple[tuple[str, str], ...]:
     """Return rows of p-values: the whole audit, the view in the headline, and other lines of evidence.
 
-    And how large sets are.
+    Also return the sizes of sets.
     """
 
     def p(value: float) -> str:

@@ -104,7 +104,7 @@ def own_sure(audit: Audit, ends: int = 2) -> str:
 def interval(view: View | Part | Rest, audit: Audit) -> str:
     """Return the interval of an error: "between 5.9 and 9.8 points too low (95% confidence)".
 
-    Of one side: how large it is at least, or, by the interval of its own, at most.
+    If one side matters: the proved size, or the upper limit by the view's own interval.
     """
     if (only := audit.limit.only) is None:
         if math.isinf(view.low or 0.0) and math.isinf(view.high or 0.0):
@@ -127,7 +127,7 @@ def own_most(of: Sized, audit: Audit) -> float:
 def ends(of: Sized, audit: Audit, *, own: bool = False) -> str:
     """Return the interval of an error, joint or own: "−9.8 to −5.9"; "1.2 or more" without an end.
 
-    Of one side, the joint interval says how large an error is at least, its own how large at most.
+    If one side matters, the joint interval gives the lower limit of the error, its own the upper one.
     """
     shown, only = audit.limit.shown(of), audit.limit.only
     both_ends = (of.own_low, of.own_high) if own else (shown.low, shown.high)
@@ -179,7 +179,7 @@ def means(of: Sized) -> str:
 def with_ties(of: Sized) -> bool:
     """Whether ties give an interval or quantile clearly more probability than its name says.
 
-    Few members, of which none are equal, state up to a third of its tail more.
+    With few members, none of them equal, the predicted tail is larger by up to a third.
     """
     lens = of.lens if isinstance(of, View | Rest) else ""
     level = float(within(lens)[1].partition(":")[2]) if words.is_stated(lens) else math.inf

@@ -363,8 +363,8 @@ def short_name(view: View) -> str:
 def narrow_name(view: View, most: int, *, rows_alone: bool = False) -> str:
     """Return a view's name, or that of its rows alone, shortened for a table.
 
-    The name has at most so many characters, 16 at least. If that is too few, the name of a single
-    column is shortened before its value; of several columns only the values are left.
+    The name has at most ``most`` characters, at least 16. If that is too few, the name of a single
+    column is shortened before its value; for several columns only the values are kept.
     """
     what, group = short_name(view), view.group
     name = group_name(group) if rows_alone else f"{what} in {group_name(group)}" if group else what
