@@ -292,21 +292,21 @@ class Option:
     Attributes
     ----------
     name
-        As it is typed, without dashes; in capitals if it is given by place.
+        Its name as typed, without dashes; in capitals if it is positional.
     argument
-        What it is called in Python.
+        Its name in Python.
     takes
-        What its help says that it takes: "INT", "COL", …
+        The kind of value shown in the help: "INT", "COL", …
     several
-        Whether it is given once for each value.
+        Whether it may be repeated, once for each value.
     default
-        What a command takes where it is not given; None: what the help says.
+        The value if it is not given; None: see the help.
     help
-        What it is, and what holds where it is not given.
+        Its description, and the default.
     usual
-        What holds then, in a few words.
+        The default, in a few words.
     typed, harmless
-        Whether no configuration may give it, and whether it cannot change the exit status of an audit.
+        Whether configuration may not set it, and whether it cannot change an audit's exit status.
     """
 
     name: str

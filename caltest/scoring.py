@@ -75,9 +75,9 @@ class Scorer:
         Parameters
         ----------
         sample_weight : bool, str or None
-            True: they are passed on, and the score is weighted. False: they are not. None:
-            scikit-learn raises if it is given any, as it does where nothing was asked for. A text: the
-            name under which they are given.
+            True: weights are passed on, and the score is weighted. False: they are not. None:
+            scikit-learn raises if weights are passed, as it does without a request. A text: the name
+            under which weights are passed.
 
         Returns
         -------

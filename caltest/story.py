@@ -24,16 +24,17 @@ class Finding:
     Attributes
     ----------
     kind
-        What was found, by code: "mean" (of a view, with a proved direction), "part" (a tenth, fifth or
-        half of one), "rest" (all other rows of a larger group), and others that a result names.
+        Code of the finding: "mean" (of a view, with a proved direction), "part" (a tenth, fifth or half
+        of one), "rest" (all other rows of a larger group), and others used by particular results.
     of
-        What it was found in, with its numbers: a view, a model, a quantity. None for all of the result.
+        The object with the error and its numbers: a view, a model, a quantity. None for the whole
+        result.
     part
-        The part of it that a finding of kind "part" is about.
+        The part of it, for findings of kind "part".
     side
-        "over" (predicted too high) or "under", where that is proved.
+        "over" (predicted too high) or "under", if proved.
     place
-        Where it stands against the limit, by code; "" without one.
+        Code of its place against the limit; "" without one.
     """
 
     kind: str
@@ -68,35 +69,35 @@ class Story:
     Attributes
     ----------
     verdict
-        The answer in a word.
+        The verdict as a code.
     found
         Whether an error was found, whatever its size: a second fact beside the verdict.
     subject
-        What the headline is about; None where nothing leads.
+        The subject of the headline; None if there is no main finding.
     whole
-        The largest view with an error that holds the subject; None where none does.
+        The largest view with an error that contains the subject; None if there is none.
     opposite
-        An error of the other sign that the headline names beside the subject.
+        An error in the opposite direction that the headline names beside the subject.
     others
         All other errors with a proved direction: beyond the limit first, then by their proved size.
     premises, dropped
-        What the data put in doubt, and what was not examined.
+        Premises in doubt, and views that were not examined.
     unsettled
-        What is neither shown to be within the limit nor beyond it.
+        Errors proved neither within the limit nor beyond it.
     steps
-        What to do next, in order.
+        Next steps, in order.
     explains
-        Whether the subject's group explains the error: none was found in all other rows of larger ones.
+        Whether the subject's group explains the error: the other rows of larger groups show none.
     alone
-        Whether nothing was found in any other group.
+        Whether no error was found in any other group.
     striking
-        The part of the subject that is proved to be much further off than its mean; else None.
+        The part of the subject that is proved much further off than its mean; else None.
     spared
-        Whether what was found is on the side that does not matter: no mean is found on the other.
+        Whether the error found is only on the side that does not matter.
     halves
-        The lower and the upper half of all rows, if they are proved wrong in opposite directions.
+        The lower and the upper half of all rows, if proved wrong in opposite directions.
     marks
-        Of every error with an interval, by its ``id``: its direction and its place against the limit.
+        For every error with an interval, by ``id``: its direction and its place against the limit.
     """
 
     verdict: Any  # a code; an audit's is a Verdict

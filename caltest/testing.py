@@ -222,7 +222,7 @@ def test(
         return _answered(measure, chosen, trial, given, alternative, (null is None, statistic is None))
 
 
-test.__test__ = False  # so that pytest does not collect it
+test.__test__ = False  # type: ignore[attr-defined]  # so that pytest does not collect it
 
 
 @arguments()
@@ -327,17 +327,17 @@ class _Given(NamedTuple):
     Attributes
     ----------
     whole
-        The rows that count, before any lens.
+        The rows with positive weight, before any lens.
     view
         The rows and labels through the lens.
     lens
         Label of the lens.
     completions
-        For censored times, the labels of other imputations, drawn where they are asked for.
+        For censored times, labels from further imputations, drawn on demand.
     rounded
-        The one probability as it was stated, where it was rounded.
+        The probability as stated, if it was rounded.
     rates
-        At which rows were sampled by their label, if they were.
+        Sampling rates by label, if rows were sampled so.
     """
 
     whole: Sample

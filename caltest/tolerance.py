@@ -71,7 +71,7 @@ def rounded_view(whole: Sample, lens: Lens | None, rounding: float) -> RoundedVi
     Raises
     ------
     InputError
-        If that is more than one probability, or a sum of so many values that it tells nothing.
+        If there is more than one probability, or a sum of so many values that it is uninformative.
     """
     assert whole.rows.stated is not None  # the caller read it with a rounding
     stated = replace(whole.rows.shown_as(whole.rows.stated, whole.rows.classes), stated=None)

@@ -56,7 +56,7 @@ class UsualNumbers:
     Attributes
     ----------
     lens : str or None
-        Which probability they are of; None for that of class 1 of two classes.
+        The lens of the probability; None for that of class 1 of two.
     ece : float
         Expected calibration error, 15 bins of equal width (Guo et al. 2017).
     brier, miscalibration, discrimination, uncertainty : float
@@ -151,23 +151,23 @@ class InUnits:
     Attributes
     ----------
     rows : int
-        How many rows they are of.
+        Number of rows.
     predicted, observed : float or None
-        Mean predicted mean, and mean outcome; None where distributions state no mean.
+        Mean of the predicted means, and mean outcome; None if distributions state no mean.
     low, high : float or None
-        About where the mean error lies, predicted less observed: a t interval of its own, with the
+        Approximate interval of the mean error, predicted minus observed: its own t interval, with the
         audit's confidence.
     factor : float or None
-        By what the distance of the ends of 95% intervals from the median would have to be multiplied
-        for them to contain 95% of these outcomes, once the mean error is taken off (where means are
-        stated); None where there is no such number, and of quantile forecasts.
+        Factor for the distances of the ends of 95% intervals from the median with which they would
+        contain 95% of these outcomes, after removing the mean error (if means are stated); None if
+        there is no such number, and for quantile forecasts.
     factor_low, factor_high : float or None
-        About where it lies, by order statistics, with the audit's confidence; None where rows have
-        weights or come in clusters.
+        Approximate interval of the factor, by order statistics, with the audit's confidence; None if
+        rows have weights or come in clusters.
     spread : float or None
-        For few members, which state no such interval: the factor by which their distances from their
-        mean would have to be multiplied for these outcomes to lie as far from it on average (root mean
-        square), once the mean error is taken off. Else None.
+        For few members, which state no such interval: factor for their distances from their mean with
+        which these outcomes would lie as far from it on average (root mean square), after removing the
+        mean error. Else None.
     """
 
     rows: int
@@ -270,32 +270,31 @@ class Remedy:
     in_group : bool
         Whether it was fitted to the named group and changes that group only.
     gain, gain_se : float
-        By how much it lowers the mean log loss of all rows tried, in nats, or their mean squared error,
-        and its standard error.
+        Reduction of the mean log loss in nats, or of the mean squared error, over all rows tried, and
+        its standard error.
     before, after : float
-        Mean error of the view that the advice is about, predicted less observed, of these rows.
+        Mean error, predicted minus observed, in these rows, for the view that the advice is about.
     after_se : float
         Standard error of ``after``.
     off_before, off_after : float
-        The mean absolute error over tenths of that view's predictions.
+        Mean absolute error over tenths of that view's predictions.
     off_chance : float
-        About what chance makes it of a calibrated model: √(2/π) of the tenths' standard errors.
+        About its value for a calibrated model, by chance: √(2/π) times the tenths' standard errors.
     slope : float or None
-        The fitted slope of the logarithms of probabilities, or what point forecasts are multiplied by;
-        None of remedies without one.
+        Fitted slope of log probabilities, or factor of point forecasts; None for remedies without one.
     rows : int
-        How many rows were tried.
+        Number of rows tried.
     left : tuple
-        For every view that is known to be wrong, or that it moves beyond the limit: its lens and group,
-        what is predicted then, and an estimate of the mean error that is left.
+        For every view found wrong, or moved beyond the limit: its lens and group, its new mean
+        prediction, and an estimate of the remaining mean error.
     excess : float
-        The largest of these that is beyond the limit; 0 without one.
+        The largest of these that is beyond the limit; 0 if none is.
     chosen : bool
-        Whether it is the one that is advised.
+        Whether it is the recommended one.
     shift : float or None
-        What is then added to point forecasts, but not by isotonic regression; else None.
+        Shift that is then added to point forecasts; None for isotonic regression, and for classes.
     loss : float
-        The mean log loss, or squared error, before.
+        Mean log loss, or squared error, before recalibration.
     """
 
     name: Kind
@@ -348,17 +347,17 @@ def remedies(
     whole
         Predictions and labels of all rows.
     about
-        What the advice is about.
+        The subject of the advice.
     shown
-        What is known to be wrong on average, by the key of its view.
+        Views found to be wrong on average, by key.
     others
-        What is not: it counts where a remedy moves its mean beyond the limit.
+        Other views: they matter if a remedy moves their mean beyond the limit.
     limit
         The mean error that matters.
     seed
-        Of the folds.
+        Seed of the folds.
     of
-        How rows are corrected. Default None: probabilities of classes.
+        The class that corrects rows. Default None: for probabilities of classes.
     """
     possible = np.setdiff1d(np.arange(len(whole.labels)), whole.rows.impossible(whole.labels))
     stream = generator(seed)

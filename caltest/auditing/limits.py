@@ -41,11 +41,11 @@ class Limit(NamedTuple):
     Attributes
     ----------
     under, over
-        In points, of predictions that are too low, and too high; None where not given.
+        Limits in points, for predictions that are too low and too high; None if not given.
     ratio
-        Of predicted to true rate, in either direction.
+        Limit for the ratio of predicted to true rate, in either direction.
     sides
-        Which errors matter, and are looked for: intervals have no end for others.
+        Sides that matter and are tested: on others, intervals have no end.
     """
 
     under: float | None = None
@@ -124,15 +124,15 @@ class Wanted(NamedTuple):
     predicted
         Its predicted mean.
     share
-        Rows in effect, of one row.
+        Effective rows per row.
     by_bound
         Whether its interval is Chernoff's, which is wider, instead of Clopper and Pearson's.
     part
-        Its rows, of all.
+        Its share of all rows.
     spread
-        Variance of its number of events, of that if all predictions were the mean: at most 1.
+        Variance of its number of events, relative to that if all predictions were equal: at most 1.
     least
-        The fewest rows of its own for which there are such intervals.
+        Fewest rows of the view for which such intervals exist.
     """
 
     predicted: float
@@ -156,11 +156,11 @@ class Goal(NamedTuple):
     Attributes
     ----------
     limit, level
-        The limit, and the level of a side of each view's own interval.
+        The limit, and the one-sided level of each view's own interval.
     power
-        With which probability.
+        The probability wanted.
     error
-        By how much each view is wrong, in the direction that is harder to settle.
+        The true error of each view, in the direction that is harder to settle.
     """
 
     limit: Limit

@@ -44,22 +44,22 @@ class PosteriorSize:
     Attributes
     ----------
     names
-        The parameter or quantity, or two of them.
+        Name of the parameter or quantity, or of two.
     found, adjusted
         Whether a check of it found an error, and its smallest adjusted p-value.
     shift
-        Of one: mean of the draws less the true value, in standard deviations of the posterior, between
-        95% limits: (low, estimate, high).
+        For one parameter: mean of the draws minus true value, in standard deviations of the posterior,
+        with 95% limits: (low, estimate, high).
     factor
-        Of one: by what the spread of its draws would have to be multiplied; above 1 it is too narrow.
-        None for fewer than six draws.
+        For one parameter: factor for the spread of its draws; above 1 they are too narrow. None for
+        fewer than six draws.
     stated
-        Of two: their mean correlation among the draws of a simulation.
+        For two parameters: their mean correlation among the draws of a simulation.
     observed
-        Of two: the correlation of true values less means of draws, each in standard deviations of its
-        posterior.
+        For two parameters: correlation of true values minus means of draws, each in standard deviations
+        of its posterior.
     points
-        Of two: these residuals, (n, 2), of 400 simulations at most.
+        For two parameters: these residuals, (n, 2), for at most 400 simulations.
     """
 
     names: tuple[str, ...]

@@ -114,15 +114,15 @@ def error_bounds(
     Parameters
     ----------
     scores, labels
-        Predictions of the population and events, (n,).
+        Predictions in the population, and events, (n,).
     level
-        Of a side.
+        Level of one side.
     weights
-        What rows count, at least one of them above 0.
+        Weights of rows, at least one of them above 0.
     kept
-        Of rows without and with the event the share that was kept, (n, 2); default: all.
+        Sampling rates of rows without and with the event, (n, 2); default: all rows were kept.
     codes
-        The clusters of rows, from 0; default: rows are independent.
+        Clusters of rows, from 0; default: rows are independent.
 
     Examples
     --------

@@ -57,12 +57,12 @@ class Place:
     predicted, observed : float
         Mean predicted probability, and observed rate of the event.
     somewhere_by : float
-        Some predictions in it are wrong by more than this, not on average: holds for all places
+        Some predictions in it are wrong by more than this, not on average; this holds for all places
         together.
     pvalue : float
-        That it is wrong there at all: adjusted for all intervals and bounds.
+        P-value for an error in it, adjusted for all intervals and bounds.
     named : bool
-        Whether the summary names it: it overlaps none that says more.
+        Whether the summary names it: it overlaps none that is more informative.
     """
 
     low: float
@@ -88,9 +88,9 @@ class SideBound:
     found : bool
         Whether it is proved wrong at all on this side.
     pvalue : float
-        That it is not, multiplied by the number of bounds.
+        P-value for an error on this side, multiplied by the number of bounds.
     places : tuple of Place
-        Where it is wrong, the most telling first.
+        Where the model is wrong, the most informative place first.
     """
 
     side: Side
@@ -116,13 +116,13 @@ class ViewBounds:
     Attributes
     ----------
     event : str
-        What it is the probability of, as a clause.
+        The event whose probability it is, as a clause.
     lens : str or None
         Label of its lens; None for class 1 of two.
     over, under : SideBound
-        What is proved of either side.
+        What is proved on each side.
     curve : ReliabilityPoints
-        Its reliability, for pictures.
+        Its reliability curve, for pictures.
     """
 
     event: str

@@ -103,14 +103,13 @@ class NumberColumns:
     Attributes
     ----------
     of
-        The name of a column by what it holds: "mean" with "sd" or "variance". Or, of "quantiles", the
-        level of every column by its name, or a pattern of names whose star is the level. Or, of
-        "members", what stands before the number in the names of their columns, or all of these. Or, of
-        "cdf", the number up to which every column has the probability, by its name. Or, of "survival",
-        the time of every column, or a pattern of names whose star is the time, with the column "event"
-        (the outcomes are times), and perhaps "follow_up", and the "interpolation" of the curves,
-        "linear" or "step". Or, of "point", the column of point forecasts, with the "functional" that
-        they state, "low", "high" and "symmetric" as :class:`caltest.predictive.Point` takes them.
+        Names of columns by content: "mean" with "sd" or "variance". For "quantiles", a level for every
+        column name, or a pattern of names whose star is the level. For "members", the prefix of
+        numbered names, or all names. For "cdf", a threshold for every column name. For "survival", a
+        time for every column, or a pattern whose star is the time, with the column "event" (outcomes
+        are times), and optionally "follow_up" and the "interpolation" of the curves, "linear" or
+        "step". For "point", the column of point forecasts, with their "functional", "low", "high" and
+        "symmetric" as in :class:`caltest.predictive.Point`.
     """
 
     of: Mapping[str, Any]
@@ -358,7 +357,7 @@ class Roles:
         Raises
         ------
         InputError
-            If it is not to be found, or a group, or weights, are no column (array) of their own.
+            If it is not found, or if a group or the weights are not a separate column (array).
         """
         label = None
         if not self.may_lack_labels or any(name.lower() in _LABELS for name in names):

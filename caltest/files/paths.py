@@ -39,9 +39,9 @@ class Remote:
     Attributes
     ----------
     root
-        A URL of that file system, with whatever options it has.
+        URL of that file system, with its options.
     path
-        Where in it.
+        Path within it.
     """
 
     root: str
@@ -204,14 +204,14 @@ def opened(path: str | Place, kind: str) -> Iterator[BufferedReader]:
     Parameters
     ----------
     path
-        Of the file.
+        Path of the file.
     kind
-        What it should be, such as "CSV".
+        Its expected format, such as "CSV".
 
     Raises
     ------
     InputError
-        If it is not a regular file, or whatever goes wrong in the body. :func:`named` says whose it is.
+        If it is not a regular file, or anything fails in the body. :func:`named` adds the name.
     """
     path = Path(path) if isinstance(path, str) else path
     check_file(path)
@@ -263,9 +263,9 @@ def reading(failure: str, do: str = "") -> Iterator[None]:
     Parameters
     ----------
     failure
-        What it means, in general: "the file is not valid CSV".
+        A general description of the failure: "the file is not valid CSV".
     do
-        What to do then. Default: to save the file anew.
+        Advice. Default: save the file anew.
     """
     try:
         yield

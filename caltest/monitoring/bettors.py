@@ -96,16 +96,16 @@ class Bettors:
     n_classes
         Classes m; None for numbers, times, and the scores of a statistic.
     tolerance
-        By how much the one probability may be off in every row; 0 if not at all. Or by side.
+        Allowed error of the one probability in every row, 0 for none; or by side.
     levels
-        Of quantile forecasts, the levels; else none.
+        Levels of quantile forecasts; empty for others.
     times
         Whether outcomes are times until an event.
     goal
         The logarithm of the threshold.
     scale
-        Of point forecasts the largest difference of two errors, in which these are counted; else 0. An
-        outcome is then an event by a share, of the chance that makes the mean error 0.
+        For point forecasts the largest difference between two errors, used as their unit; else 0. An
+        outcome is then an event with a share, whose probability is the one with mean error 0.
     """
 
     n_classes: int | None
