@@ -16,7 +16,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,13 +65,12 @@ def compared(
     head = list(again[0])
     if keys is None:
         keys = head[: next((k for k, name in enumerate(head) if name in RESULT), 0)]
-    whole = len(again) == len(record) or not keys
-    known = {tuple(row[key] for key in keys): row for row in record}
+    known: dict[Any, Row] = {tuple(row[key] for key in keys): row for row in record}
+    if whole := len(known) < len(record):  # rows without a name of their own are taken in order
+        known = dict(enumerate(record))
     largest, columns = 0.0, dict[str, None]()
     for place, row in enumerate(again):
-        other: Mapping[str, str] = (
-            record[place] if whole else known.get(tuple(row[key] for key in keys), {})
-        )
+        other = known.get(place if whole else tuple(row[key] for key in keys), {})
         for name in head:
             if not LEFT_OUT.fullmatch(name):
                 far = difference(row[name], other.get(name, "no such row"))
