@@ -52,7 +52,7 @@ def mean_bounds(counts: Array, events: Array, level: float) -> tuple[Array, Arra
 
 
 def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -> Ends:
-    """Return bounds for the mean absolute error of (P,) groups; each fails with ≤ ``level``.
+    """Return one-sided bounds, at ``level`` each, for the mean absolute error of (P,) groups.
 
     It is the largest of the 2^P mean errors obtained by choosing a sign for each group. Changing the
     sign of a group means predicting the opposite event there, so each of them is a mean error of all
@@ -88,6 +88,8 @@ def absolute_bounds(stated: Array, counts: Array, events: Array, level: float) -
 # be kept at the rates s_1 with the event and s_0 without. If e is the mean error of the population, the
 # values w_i (c_i − y_i − e) / s_{y_i} have expectations that sum to 0: Σ D_i q_i = b, with
 #
+#     D_i = w_i ((1 − c_i + e) / s_1 + (c_i − e) / s_0),    b = Σ w_i (c_i − e) / s_0.
+#
 # Without rates D_i = w_i. If D_i < 0, the row has size |D_i| and its event is y_i = 0. By convexity the
 # rows of a cluster, however dependent, can be replaced by one row of size Σ |D_i|.
 #
@@ -109,7 +111,7 @@ _MOST = 700.0  # λ times the largest D
 def error_bounds(
     scores: Array, labels: Labels, level: float, weights: Array, kept: Rates = None, codes: Codes = None
 ) -> Ends:
-    """Return bounds for the mean error (predicted minus true rate); each fails with ≤ ``level``.
+    """Return one-sided bounds, at ``level`` each, for the mean error (predicted minus true rate).
 
     Parameters
     ----------
@@ -276,7 +278,7 @@ class Sizing(NamedTuple):
 
 
 def events_bounds(events: float, level: float) -> Ends:
-    """Return limits for the mean of a Poisson count; each fails with probability ≤ ``level``.
+    """Return one-sided limits, at ``level`` each, for the mean of a Poisson count.
 
     Examples
     --------
@@ -324,7 +326,7 @@ def ratio_bounds(events: float, expected: Array, counts: Array, codes: Codes, le
 
 
 def product_bounds(found: ProductLimit, level: float) -> Ends:
-    """Return beta-product limits for a survival probability; each fails with about ``level``.
+    """Return beta-product limits, at about ``level`` each, for a survival probability.
 
     A product of Beta(Y, 1) over single events with Y rows at risk, with one more factor for the lower
     limit, is approximated by a beta distribution with the same mean and variance. Without censoring
