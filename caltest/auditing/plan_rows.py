@@ -46,13 +46,13 @@ class PlannedView(Facts):
     group : Group or None
         As there.
     without : Group or None
-        The group whose rows are left out, of what a group leaves of ``group``; else None.
+        The group whose rows are left out of ``group``; else None.
     share : float
         Share of all rows, in (0, 1].
     predicted : float
         Mean probability of the event.
     rows : int or None
-        How many rows of its own show it alone to be within the limit; None if no number would.
+        Rows of the view that prove it within the limit by itself; None if no number suffices.
     """
 
     lens: str
@@ -76,11 +76,11 @@ class AuditPlan(Result):
     Attributes
     ----------
     n : int or None
-        Rows in all; None if no number would do.
+        Rows in total; None if no number suffices.
     power : float
-        Probability that all views are shown to be within the limit by ``n`` rows.
+        Probability that ``n`` rows prove all views within the limit.
     views : tuple of PlannedView
-        What the audit will look at, the one that needs most rows first.
+        Planned views, the one that needs most rows first.
     materiality : float, dict or None
         The limit, as in :func:`caltest.audit`.
     materiality_ratio : float or None
@@ -90,15 +90,15 @@ class AuditPlan(Result):
     error : float
         Assumed error of the mean of every view, in the direction that is harder to settle.
     wanted : float
-        The probability that was asked for; with ``n`` given, that of each view alone in ``views``.
+        The probability requested; with ``n`` given, that of each view by itself in ``views``.
     n_samples : int
         Number of rows of the pilot.
     clustered : bool
-        Whether its rows are in clusters; the rows of one are taken to share everything.
+        Whether its rows are in clusters; rows of a cluster are assumed to be fully dependent.
     skipped : tuple of Skipped
-        What the audit would not look at, and why.
+        Views that the audit would leave out, and why.
     warnings : tuple of str
-        What to do where few clusters count in effect.
+        Advice if few clusters carry the errors.
 
     Examples
     --------

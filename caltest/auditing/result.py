@@ -273,8 +273,8 @@ class Audit(Result):
     def could_miss(self) -> float | None:
         """Largest ``could_miss`` of views and rests: the share of clusters that "within" leaves out.
 
-        An effect confined to fewer of the clusters may have occurred in none of them. None if all
-        intervals are exact.
+        An effect confined to a smaller share of clusters may not have occurred in any of them. None if
+        all intervals are exact.
         """
         return max((each.could_miss for each in self._wholes if each.could_miss), default=None)
 
@@ -348,7 +348,7 @@ class Audit(Result):
     def unsettled(self) -> tuple[View | Rest, ...]:
         """Views and rests proved neither within nor beyond the limit, with their ``rows_needed``.
 
-        Those that need most times as many rows first, and other rows of larger groups last; empty
+        Ordered by how many times as many rows they need, the largest first, with rests last; empty
         without a limit.
         """
         return tuple(each.of for each in self.story.unsettled)
@@ -357,8 +357,8 @@ class Audit(Result):
     def rows_needed(self) -> int | None:
         """Rows in total that would settle everything, if groups keep their shares.
 
-        All are shown to be within with a probability of 80%, were the model calibrated. None where
-        nothing is unsettled for want of rows, or no number of them would do.
+        With so many rows all would be proved within with probability 80% if the model is calibrated.
+        None if more rows would settle nothing, or no number of rows is enough.
         """
         return rows_needed(self, self.story.unsettled)
 
@@ -400,8 +400,8 @@ class Audit(Result):
     def worst(self) -> View | Any:  # Any: its numbers are known not to be None
         """The view with the largest proved mean error; None if none has a proved direction.
 
-        With a limit what is beyond it comes first, then what is likely. A group is left out if
-        labels of probability 0 are a larger share of all other rows than its proved error.
+        With a limit, errors beyond it come first, then likely ones. A group is left out if labels of
+        probability 0 are a larger share of all other rows than its proved error.
         """
         if self.tolerance is not None:  # in these audits no mean leads
             wrong = (view for view in self.views if view.side and view.key in self.wrong_views)

@@ -122,8 +122,8 @@ class Reliability:
     predicted, observed, rows
         Mean probability, observed rate, and number of rows, of each bin.
     low, high
-        Where the observed rate lies if the model is calibrated: all bins of all diagrams of the audit
-        at once with probability 1 − alpha, whichever are shown.
+        Range of the observed rate if the model is calibrated: all bins of all diagrams of the audit are
+        in it with probability 1 − alpha, whichever are shown.
     """
 
     predicted: tuple[float, ...]
@@ -140,11 +140,10 @@ class Isotonic:
     Attributes
     ----------
     at, mean
-        Up to some 200 forecasts, in increasing order, and the mean outcome there.
+        Up to about 200 forecasts, in increasing order, and the mean outcome at each.
     low, high
-        Where it lies, at all of these at once, with the audit's confidence, if it nowhere falls: no
-        lower than the intervals of the parts below, and no higher than those above. None where not
-        known.
+        Band for the mean at all of these together, at the audit's confidence, if it is non-decreasing:
+        at least the intervals of the parts below, and at most those above. None where unknown.
     """
 
     at: tuple[float, ...]
@@ -225,7 +224,8 @@ class Part(Sized):
     Attributes
     ----------
     of, place : int
-        The number of parts of the view (10, 5 or 2), and which this is: 0 has the lowest predictions.
+        The number of parts of the view (10, 5 or 2), and the index of this one: 0 has the lowest
+        predictions.
     rows : int
         Number of rows.
     predicted : float
@@ -424,11 +424,11 @@ class Curves:
         Kaplan and Meier's estimate within strata of similar predicted risk, averaged; None where no row
         is left.
     kaplan_meier : tuple of floats, with None
-        The same estimate for all rows at once: biased if predictors tell who is censored.
+        The same estimate for all rows at once: biased if predictors also predict censoring.
     events, expected : tuple of float
         Number of events observed until then, and number expected given how long rows were followed.
     cause : str or None
-        With competing events, the one that is meant: the one with the strongest check. The observed
+        With competing events, the event of the curves: the one with the strongest check. The observed
         curve is then Aalen and Johansen's estimate. Else None.
     """
 
@@ -449,11 +449,12 @@ class Horizon:
     Attributes
     ----------
     time, unit
-        Until when, and in which unit; None where it was not given.
+        The time and its unit; None if not given.
     event
-        What the event is called; None where it was not named.
+        Name of the event; None if not named.
     seen
-        Whether it is the chance that the event is seen: some rows are known to be followed for less.
+        Whether it is the probability that the event is seen: some rows are known to be followed for
+        less.
     """
 
     time: str
@@ -496,30 +497,29 @@ class View(SizedRows):
     lens : str
         "canonical" for the full probability vector, or the lens's label ("top_label", "class:3").
     event : str or None
-        The event whose probability is viewed, as a clause; None where there is more than one
-        probability.
+        The event whose probability is viewed, as a clause; None for more than one probability.
     group : Group or None
-        Which rows; None for all.
+        The rows; None for all.
     rows : int
         Number of rows.
     predicted, observed : float or None
         Mean probability of the event, and observed rate; None without an event.
     low, high : float or None
-        Interval of the error, predicted less the mean true probability: simultaneous with those of all
-        views and parts of the audit, with its confidence. None without an event.
+        Interval of the error, predicted minus the mean true probability: simultaneous with those of all
+        views and parts of the audit, at its confidence. None without an event.
     own_low, own_high : float or None
         Its own interval of the mean error, at confidence 1 − 2 alpha: it decides whether the error is
         within a limit. None without an event.
     direction : {"over", "under"} or None
-        Which way the mean is wrong: "over" (too high) if the interval lies above 0, "under" (too low)
-        if below; None where it contains 0.
+        Direction of the mean error: "over" (too high) if the interval lies above 0, "under" (too low)
+        if below; None if it contains 0.
     shape : {"over", "under"} or None
-        Whether the model is overconfident ("over") or underconfident ("under") in this view: only
-        where the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
+        Whether the model is overconfident ("over") or underconfident ("under") in this view: only if
+        the check by "ecd" found an error and a simultaneous t interval of its mean excludes 0.
     at_least_over, at_least_under : float or None
         Some predictions are at least this much too high, or too low; all of these bounds are correct
-        together, with the audit's confidence. 0 (nothing is proved) where no check of the view found
-        an error, so that bounds and checks agree. None where no bound was sought.
+        together, at the audit's confidence. 0 (nothing is proved) if no check of the view found an
+        error, so that bounds and checks agree. None if no bound was computed.
     adjusted_pvalue : float
         The smallest adjusted p-value of its checks.
     class_index : int or None
@@ -530,40 +530,40 @@ class View(SizedRows):
         Mean absolute error over these tenths or fifths with its simultaneous interval: low, estimate,
         high. None without an event.
     reliability : Reliability or None
-        Curve that is drawn; None where none is.
+        Curve that is drawn, if any.
     cumulative : Cumulative or None
-        Cumulative differences that are drawn; None where none are.
+        Cumulative differences that are drawn, if any.
     histogram : Histogram or None
-        Counts that are drawn; None where none are.
+        Counts that are drawn, if any.
     pit : PitHistogram or None
-        PIT or rank histogram; None where none is drawn.
+        PIT or rank histogram that is drawn, if any.
     isotonic : Isotonic or None
-        Isotonic curve; None where none is drawn.
+        Isotonic curve that is drawn, if any.
     exact : bool
-        Whether both intervals hold for any number of rows; if not, one of them is a t interval, right
-        for many clusters. Intervals of parts always hold.
+        Whether both intervals hold for any number of rows; if not, one of them is a t interval, which
+        is right for many clusters. Intervals of parts always hold.
     could_miss : float or None
-        If one of them is a t interval: an effect that concerns this share of clusters, ln(1/alpha) / G,
-        occurs in none of them with probability alpha, and would go unseen. G is the effective number of
-        clusters if all rows of a cluster share their outcomes. Else None.
+        If one of them is a t interval: an effect on this share of clusters, ln(1/alpha) / G, occurs in
+        none of them with probability alpha, and would go unseen. G is the effective number of clusters
+        if all rows of a cluster share their outcomes. Else None.
     inside : bool or None
-        Whether its own two one-sided tests at level alpha find the mean error within the limit; None
+        Whether its own two one-sided tests at level alpha prove the mean error within the limit; None
         without a limit or an event.
     rows_needed : int or None
-        If ``inside`` is False: how many rows of its own would make it True with a probability of 80% if
+        If ``inside`` is False: rows of the view that would make it True with a probability of 80% if
         the view is calibrated. None if no number would.
     clusters_needed : int or None
-        How many clusters like these hold that many rows; None without clusters.
+        Clusters like these that hold as many rows; None without clusters.
     events : Count or None
         For censored times, events observed and expected; else None.
     impossible : int or None
-        In how many of its rows the observed label had probability 0; None where the audit has none.
+        Number of its rows whose observed label had probability 0; None if the audit has none.
     horizon : Horizon or None
         For a risk of times until an event: its ``time``, ``unit`` and ``event``; else None.
     unfollowed : float
-        For censored times: the share of its rows for which no similar row was followed until the
-        horizon. ``observed`` supposes that their hazards went on as before, or as predicted where the
-        risk at one time is predicted; limits suppose neither.
+        For censored times: share of its rows for which no similar row was followed until the horizon.
+        ``observed`` assumes that their hazards went on as before, or as predicted if only the risk at
+        one time is predicted; limits assume neither.
     """
 
     lens: str
@@ -616,17 +616,16 @@ class Slice(View):
         Interval of its mean error: simultaneous with those of all views, of their parts, and of all
         slices that were searched, so that the ones found may be chosen freely.
     own_low, own_high : float or None
-        As in :class:`View`; right for a slice that was not chosen by its outcomes, so reports draw the
+        As in :class:`View`; valid only for slices not chosen by their outcomes, so reports draw the
         other interval alone.
     inside : bool or None
         As in :class:`View`.
     rows_needed : int or None
         As in :class:`View`.
     adjusted_pvalue : float
-        P-value of its mean error, adjusted with all checks of the audit and all slices that were
-        searched.
+        P-value of its mean error, adjusted for all checks of the audit and all slices searched.
     shown : bool
-        Whether it is among the few that are shown; the others overlap these and tell little more.
+        Whether it is among the few that are shown; the others overlap these and add little.
     """
 
     shown: bool = True
@@ -654,7 +653,7 @@ class Rest(SizedRows):
     predicted, observed, low, high : float
         As in :class:`View`.
     adjusted_pvalue : float
-        P-value of its mean error ("citl"), adjusted with all checks of the audit.
+        P-value of its mean error ("citl"), adjusted for all checks of the audit.
     found : bool
         Whether that is at most alpha.
     exact, inside : bool
@@ -684,7 +683,7 @@ class Sensitivity:
     Attributes
     ----------
     view : int
-        Place of the view among the audit's views: its event, on its rows.
+        Index of the view among the audit's views: its event, on its rows.
     error : float or None
         The smallest error, in units of probability, that the check of its mean would have found with
         probability ``power`` in either direction; None if there is none.
@@ -704,19 +703,19 @@ class Check:
     Attributes
     ----------
     view : View
-        What was looked at.
+        The view that is checked.
     statistic, measures : str
-        Registered name, and what it measures.
+        Registered name of the statistic, and what it measures.
     value : float
         The statistic for the observed labels.
     expected : tuple of two floats, or None
-        Where 95% of the draws lie; None with a tolerance.
+        Range of 95% of the draws; None with a tolerance.
     pvalue : float
         P-value of this hypothesis alone.
     pvalue_interval : tuple of two floats
         Its 95% Monte Carlo interval.
     adjusted : float
-        The p-value adjusted for all hypotheses of the audit; never below the p-value alone.
+        The p-value adjusted for all hypotheses of the audit; at least the unadjusted one.
     found : bool
         Whether ``adjusted`` is at most alpha.
     order : str

@@ -57,33 +57,33 @@ class Evidence(Facts):
     log_evalue : float
         Natural logarithm of its own e-value; in mode "change", of its detector.
     adjusted : float
-        The e-value divided by k(k + 1), for the k-th to appear, if there are groups: what is compared
-        with the threshold.
+        The e-value divided by k(k + 1) for the k-th group to appear, if there are groups: it is
+        compared with the threshold.
     found : bool
         Whether it has reached the threshold, now or before.
     bet : str
-        What the leading bet is about: "sharper" or "flatter" predictions, a "shift" or "tilt" of odds,
-        a "local" error, a distribution that is "moved" or of another "shape", events that come "sooner"
-        or "later".
+        The kind of the leading bet: "sharper" or "flatter" predictions, a "shift" or "tilt" of the
+        odds, a "local" error, a distribution that is "moved" or of another "shape", events that come
+        "sooner" or "later".
     event : str
         The event on which predictions and observations differ most.
     kind : str
         The kind of event: "rate" of a class, "median", "spread" (outside the predicted central half),
         "count" of events for times, or the "mean" of point forecasts.
     since : int
-        The row, counted from 0, from which on some bet has won most: an estimate of when the error
-        began. For a small error it may be off by hundreds of rows.
+        The row, counted from 0, since which some bet has won most: an estimate of when the error began.
+        For a small error it may be off by hundreds of rows.
     predicted_since, observed_since : float
-        Mean probability and rate of the event since then; chosen after the fact, so "about". For times
-        until an event, events per row: expected given how long it was followed, and observed.
+        Mean probability and rate of the event since then; chosen after the fact, so approximate. For
+        survival times, events per row: expected given how long it was followed, and observed.
     error, low, high : float
-        Predicted less observed over all rows, with limits that hold at any time, for all groups and
+        Predicted minus observed over all rows, with limits that hold at any time, for all groups and
         events at once.
     first, latest : array of shape (K, 3)
-        Rows, sum predicted and sum observed in at most ten bins, of the first 500 rows and of those
-        after them, the latest 500 to 1 000 (the first where there are no others). Bins are of the
-        probability of the main event, with about equal counts, and at least 20 rows or so; for numbers
-        and times, ten bins of equal width of the predicted probability of a smaller outcome.
+        Rows, predicted sum and observed sum in at most ten bins, for the first 500 rows and for the
+        latest 500 to 1 000 after them (the first if there are no others). Bins divide the probability
+        of the main event into about equal counts of about 20 rows or more; for numbers and times, they
+        are ten bins of equal width of the predicted probability of a smaller outcome.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("evalue",)
@@ -132,20 +132,20 @@ class Period(Facts):
     Attributes
     ----------
     name, date : str or None
-        As they were given; None if they were not. For rows that waited, the date is that of their
-        prediction.
+        As given; None if not given. For rows that waited, the date is that of their prediction.
     rows, end : int
-        Rows that it brought, and rows in all when it ended.
+        Rows of the batch, and rows in total at its end.
     log_evalue : float
-        Logarithm of the evidence when it ended.
+        Logarithm of the evidence at its end.
     event : str
         The event, the same for all periods: class 1 of two, or that the top class is right; for
         numbers, that an outcome is above its predicted median or outside its predicted central half,
-        whichever the strongest evidence is about.
+        depending on the strongest evidence.
     predicted, observed : float
         Mean probability and rate of the event; for times until an event, events per row.
     low, high : float
-        Limits of predicted less observed in this period; they hold for all periods and events at once.
+        Limits for predicted minus observed in this period; they hold for all periods and events at
+        once.
     """
 
     name: str | None
@@ -183,28 +183,28 @@ class MonitorState(Result):
     pvalue : float or None
         Anytime-valid p-value: one over the largest e-value so far. None in mode "change".
     rows : int
-        Number of rows that count so far.
+        Number of rows used so far.
     clusters : int or None
         Number of their clusters; None without clusters.
     waiting : int
         Number of rows that wait for their outcome, or for that of an earlier row.
     set_aside : int
-        Number of rows of clusters that came before, which do not count.
+        Number of rows left out because their cluster came before.
     alarm_row : int or None
-        After how many rows the threshold was first reached; None if it was not.
+        Number of rows after which the threshold was first reached; None if it was not.
     alarm_date : str or None
         The date of that batch, if given.
     evidence : tuple of Evidence
-        Evidence on all rows, then on every group in the order in which they appeared.
+        Evidence on all rows, then on every group in order of appearance.
     periods : tuple of Period
-        What batches brought, in their order.
+        Contributions of the batches, in order.
     n_classes : int or None
-        Classes, as the lens shows them; None for numbers, times, and scores of a statistic.
+        Number of classes through the lens; None for numbers, times, and scores of a statistic.
     functional : str or None
-        For point forecasts, what they state, such as "mean"; else None. For means and expectiles, all
-        sizes are in units of the outcome, and "observed" is what was predicted less the mean error.
+        For point forecasts, their functional, such as "mean"; else None. For means and expectiles, all
+        sizes are in units of the outcome, and "observed" is the prediction minus the mean error.
     about : str
-        What is predicted, such as "probabilities of classes".
+        The kind of predictions, such as "probabilities of classes".
     model : str or None
         Name and version of the model, if given.
 
