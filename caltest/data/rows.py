@@ -498,7 +498,7 @@ class Rows:
         return replace(self, law=law if isinstance(law, Law) else Classes(law, names, self.given))
 
     def sampler(self, seed: int, first: int = 0) -> Any:
-        """Prepare to draw outcomes from ``seed``; see `Law.sampler` for ``first``."""
+        """Prepare to draw outcomes from ``seed``; see ``Law.sampler`` for ``first``."""
         return self.law.sampler(seed, first)
 
     def impossible(self, outcomes: Outcomes) -> Places:

@@ -133,7 +133,7 @@ class Predictive(Law):
         return self._crps[0](outcomes)
 
     def crps_size(self) -> float:
-        """Return the mean absolute value of `crps_excess` at the medians."""
+        """Return the mean absolute value of ``crps_excess`` at the medians."""
         return float(np.abs(self.crps_excess(self._quantiles(0.5)[None])).mean())
 
     @cached_property

@@ -234,7 +234,7 @@ class Classes(Law):
         return Classes(self.probs.take(rows, axis=0) if own else self.probs[rows], self.names)
 
     def sampler(self, seed: int, first: int = 0) -> LabelSampler:
-        """Prepare to draw labels from ``seed``; see `Law.sampler` for ``first``."""
+        """Prepare to draw labels from ``seed``; see ``Law.sampler`` for ``first``."""
         return LabelSampler.of(self.probs, seed, first)
 
     def observed(self, outcomes: Outcomes) -> Places:

@@ -335,7 +335,7 @@ def combined(answers: Sequence[Answer]) -> Answer:
 def answer_of(
     form: Form, values: Array, alternative: Alternative, workers: Workers, margin: float | None = None
 ) -> Answer:
-    """Rank the observed labels among the draws; for a combined statistic, every part too.
+    """Rank the observed labels among the draws; for a combined statistic, every component too.
 
     Parameters
     ----------
