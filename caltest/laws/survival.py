@@ -227,7 +227,7 @@ class Survival(Shaped):
         return np.where(beyond, at, below), np.where(beyond, 1.0, at)
 
     def quantile(self, levels: Array) -> Array:
-        """Return quantiles of the times that ``cdf`` describes; those beyond the last are ``beyond``."""
+        """Return quantiles of the times in ``cdf``; those beyond the last are ``beyond``."""
         if self._law is not None:
             found = self._law.quantile(levels)
         else:
@@ -485,7 +485,7 @@ class Survival(Shaped):
         return np.where((near > 0.0) & (times - near <= _SAME * times), near, np.nan)
 
     def _on_curve(self, times: Array) -> Array:
-        """Return times as outcomes: the one time of a stated risk, or ``beyond`` after the last time."""
+        """Return times as outcomes: the time of a stated risk, or ``beyond`` after the last time."""
         if self.horizon is not None:
             times = np.where(times <= self.horizon, self.horizon, times)
         return np.where(times <= self.last, times, self.beyond)
