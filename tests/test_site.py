@@ -169,6 +169,32 @@ def test_blocks_that_need_another_package_say_how_it_is_installed(path):
         before += each
 
 
+def test_pages_are_short_and_guides_have_pictures():
+    written = r"^<!-- (?:results|table|studies).*?^<!-- (?:end )?-->$|<!--.*?-->"  # tables and marks
+    words = {
+        path: sum(
+            bool(re.search(r"\w", each))
+            for each in re.sub(written, "", path.read_text("utf-8"), flags=re.DOTALL | re.M).split()
+        )
+        for path in pages_of_the_site()
+        if path.suffix == ".md" and path.parent.name != ".github"
+    }
+    assert sum(words.values()) <= 32_000
+    assert max(words.values()) <= 1_200
+    toctrees = re.findall(r":caption: (.*)\n\n((?:.+\n)+?)```", page("docs/index.md"))
+    guides = [
+        re.sub(r".*<(.*)>", r"\1", line)
+        for caption, lines in toctrees
+        if caption.startswith("Guides") or caption == "Get started"
+        for line in lines.splitlines()
+    ]
+    assert guides[:5] == ["start", "reading", "audit", "where", "fix"]
+    missing = [
+        each for each in guides if each != "gallery/index" and "![" not in page(f"docs/{each}.md")
+    ]
+    assert missing == []
+
+
 def test_every_picture_of_the_studies_is_shown():
     there = {path.resolve() for path in (ROOT / "validation" / "results").glob("*.png")}
     shown = {

@@ -33,7 +33,7 @@ from validation.benchmarks import before, pages, store, table
 from validation.benchmarks.cases import cases, wanted
 from validation.benchmarks.environment import made
 from validation.benchmarks.findings import FINDINGS
-from validation.benchmarks.growth import SERIES, exponents
+from validation.benchmarks.growth import SERIES, draw, exponents
 from validation.benchmarks.limits import machine
 from validation.benchmarks.peers import PACKAGES
 from validation.benchmarks.runner import ROOT, SECONDS, Runner, load
@@ -123,6 +123,7 @@ def tabulate(out: Path) -> Path:
         found = exponents(store.times(out).rows, series)
         if found is not None:
             growth.put(**found)
+    draw(store.times(out).rows, out / "benchmarks_growth.png")
     page = out / "benchmarks.md"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(table.written(out), encoding="utf-8")

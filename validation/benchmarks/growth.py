@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
+from validation._study import save
 from validation.benchmarks.cases import (
     AUDIT,
     AUDIT_OF_COLUMNS,
@@ -97,3 +100,29 @@ def exponents(rows: Sequence[Row], series: Series) -> dict[str, object] | None:
         "time": slope(sizes, [float(row["best_s"]) for row in found]),
         "memory": slope(sizes, memory),
     }
+
+
+#: Series of rows that the picture shows, as a reader would call them.
+DRAWN = {
+    (FULL_TEST, 10): "kernel test, all pairs",
+    (DEFAULT_TEST, 10): "default test",
+    (ECD_TEST, 10): "log-score test (ecd)",
+    (AUDIT, 10): "audit",
+    (AUDIT_OF_COLUMNS, 2): "audit of two classes, three columns of groups",
+}
+
+
+def draw(rows: Sequence[Row], path: Path) -> None:
+    """Draw seconds against rows."""
+    figure = Figure(figsize=(8, 4.2), layout="constrained")
+    axes = figure.add_subplot(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
+    for (what, m), name in DRAWN.items():
+        newest: dict[int, tuple[str, float]] = {}
+        for row in rows:
+            if (row["what"], row["m"], row["by"], row["reason"]) == (what, str(m), "caltest", ""):
+                found = row["run"], float(row["best_s"])
+                newest[int(row["n"])] = max(found, newest.get(int(row["n"]), found))
+        shown = [(n, seconds) for n, (_, seconds) in sorted(newest.items()) if n >= 1000]
+        axes.plot([n for n, _ in shown], [seconds for _, seconds in shown], marker="o", label=name)
+    axes.legend(frameon=False)
+    save(figure, path)
