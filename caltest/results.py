@@ -107,7 +107,7 @@ class Result(Facts):
 
     @arguments(verbose=flag)
     def summary(self, *, verbose: bool = False) -> str:
-        """Return the result in plain language: what was found, what to do, and what it rests on.
+        """Return the result in plain language: the finding, next steps, and the assumptions behind it.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ class Scorer:
     lens : str, Lens or None
         As in :func:`caltest.estimate`.
     sample_weight : bool, str or None
-        What :meth:`set_score_request` asked for.
+        The request made with :meth:`set_score_request`.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Scorer:
         return float(-np.abs(value) if signed else -value)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Scorer:
-        """Say whether scikit-learn's metadata routing passes weights on, as of its own scorers.
+        """Set whether scikit-learn's metadata routing passes weights on, as for its own scorers.
 
         Parameters
         ----------

@@ -444,7 +444,7 @@ def _unclaimed(
 
 
 def _few_carry(few: Sequence[bool], draws: int, level: float) -> str:
-    """Say in how many checks few clusters carry the statistic, and if these can find anything."""
+    """Return a note on how many checks few clusters carry, and whether these can find anything."""
     n_few, n = sum(few), len(few)
     said = (
         f"In {n_few:,} of {n:,} checks few clusters carry the statistic, judged by the predictions. "

@@ -177,7 +177,7 @@ def plan(
 ) -> AuditPlan:
     """Find how many rows an audit needs to show that all mean errors are within a limit.
 
-    The predictions and groups of a pilot show what the audit will look at; its labels are not needed.
+    The predictions and groups of a pilot determine the views of the audit; its labels are not needed.
 
     Parameters
     ----------

@@ -51,7 +51,7 @@ _LARGEST = 700.0  # bound on logarithms of evidence
 
 @dataclass(frozen=True, eq=False)
 class PointDesign(Design):
-    """Weights and clusters of the rows, and what is known of their outcomes."""
+    """Weights and clusters of the rows, with the known ends of their outcomes."""
 
     law: Any = None
     rate: float = 1.0  #: Effective share of rows, or clusters, that carries the errors.
@@ -217,7 +217,7 @@ def trusted(plan: Plan, whole: Sample, rate: float, guaranteed: bool) -> Plan:
     Raises
     ------
     InputError
-        If these are all rows, or exact answers alone are asked for.
+        If these are all rows, or only exact answers are requested.
     """
     law: Any = whole.rows.law
     if even(whole) or law.bounded:

@@ -99,7 +99,7 @@ class Audit(Result):
     ends : tuple of two bools
         For point forecasts, whether the smallest and the largest possible outcome are given.
     lenses, groups : tuple of str
-        Labels of the lenses and names of the group columns asked for.
+        Labels of the lenses, and names of the group columns.
     n_resamples, seed : int
         Number of simulated label sets, and the integer that, given as ``rng``, reproduces the
         numbers.
@@ -376,7 +376,7 @@ class Audit(Result):
         Raises
         ------
         InputError
-            If "material", "likely" or "undecided" is asked for without a limit.
+            If "material", "likely" or "undecided" is given without a limit.
         """
         if (on := gate_of(fail_on, bool(self.limit))) not in OF_LIMITS:
             return on == "found" and self.rejected

@@ -140,7 +140,7 @@ class SquaredErrorEstimate(Result):
     zero_risks : array of shape (F,)
         Validation risk of h = 0, which calls the model calibrated.
     test : CalibrationResult or None
-        The p-value, or None if none was asked for.
+        The test of calibration with its p-value, or None if not requested.
     n_samples, n_classes, seed : int
         As in :class:`caltest.CalibrationResult`.
     lens : str or None

@@ -188,7 +188,7 @@ class Fitted:
     function : EstimationFunction
         The function and its options.
     surfaces : callable
-        What it learned: h, wherever it is wanted.
+        The fitted h, as a function of predictions.
     """
 
     function: EstimationFunction

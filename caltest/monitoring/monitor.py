@@ -175,9 +175,9 @@ class Monitor:
         date: object = None,
         logits: bool = False,
     ) -> MonitorState:
-        """Add a batch, and return what is known then.
+        """Add a batch, and return the new state.
 
-        Rows count in their order; where batches begin changes no number.
+        Rows are used in their order; where batches begin does not change any number.
 
         Parameters
         ----------

@@ -140,7 +140,7 @@ def to_fragment(audit: Audit) -> str:
     Returns
     -------
     str
-        HTML with a style of its own that touches nothing else on the page.
+        HTML with its own style, which does not affect the rest of the page.
 
     Examples
     --------
