@@ -157,5 +157,6 @@ NOT_RUN = {
 }
 #: Why a file is not equal to what is made now.
 DIFFERS = {
+    "members_groups": "audits by default test otherwise than on 24 November: 8 of 200 reject, not 9",
     "omnibus_power": "one of 2 000 rejections by sums of tangents, which hang on last digits",
 }
