@@ -508,12 +508,13 @@ def supposed(audit: Audit) -> str:
 
 
 def _pointless(audit: Audit) -> Iterable[str]:
-    """Yield a remark if, for two classes, the limit in points exceeds the event rate."""
-    view = audit.views[0]
-    if audit.n_classes == 2 and audit.story.mark(view).place == "pointless":
-        rate = f"the predicted rate ({points(view.predicted or 0.0)})"
-        so = "so that predicting 0 would be within it, too"
-        yield f"Your limit of {limit(audit)} is larger than {rate}, {so}."
+    """Yield a remark for each event whose rate is below the limit in points."""
+    for view in audit.views if audit.n_classes <= 2 else ():
+        if view.group is None and audit.story.mark(view).place == "pointless":
+            name = "the predicted rate" if words.is_single(audit) else lens_name(view)
+            rate = f"{name} ({points(view.predicted or 0.0)})"
+            so = "so that predicting 0 would be within it, too"
+            yield f"Your limit of {limit(audit)} is larger than {rate}, {so}."
 
 
 def _halves(audit: Audit) -> Iterable[str]:
