@@ -122,6 +122,33 @@ def test_no_exact_pair_of_the_record_is_outside_the_limits():
     assert [row for row in pooled(rows) if row["verdict"] in ("above", "below")] == []
 
 
+def test_the_figures_are_what_results_promise():
+    """Limits as the file has them: 99% for all levels and lines of ours at once."""
+    from scipy.stats import binom
+
+    from validation._record_panels import PANELS
+    from validation._study import RESULTS
+
+    rows = rows_of(RESULTS / "record_level.csv")
+    ours = [row for row in rows if row["guarantee"] not in ("", "peer")]
+    assert {row["panel"] for row in ours} == set(PANELS)
+    levels = [name for name in rows[0] if name.startswith("p<=")]
+    for row in ours:
+        of, exact = int(row["datasets"]), row["guarantee"] in ("exact", "bound")
+        assert of >= (2000 if exact else 1000)
+        most = binom.isf(0.01 / (2 * len(levels) * len(ours)), of, [float(x[3:]) for x in levels])
+        above = sum(int(row[x]) > limit for x, limit in zip(levels, most, strict=True))
+        assert above == int(row["above"])
+        assert not (exact and above)
+        assert bool(row["comment"]) == (row["above"] != "0" or row["below"] != "0")
+    power = rows_of(RESULTS / "record_power.csv")
+    assert all(int(row["datasets"]) >= 300 for row in power)
+    for name, panel in PANELS.items():
+        mine = [row for row in power if (row["panel"], row["line"]) == (name, panel.shown[0])]
+        share = {int(row["rows"]): int(row["rejected"]) / int(row["datasets"]) for row in mine}
+        assert share[panel.sizes[-1]] > max(0.5, share[panel.sizes[0]] + 0.2), name
+
+
 def test_every_difference_from_published_numbers_has_a_cause():
     from validation._study import RESULTS
 
