@@ -123,6 +123,7 @@ def run(options: Options) -> None:
 
 # ------------------------------------------------------------------ verdicts
 
+_TIES = "outcomes fall into 24 cells: draws tie with the data, and ties count for the model"
 _IMPUTED = "p-values of 20 imputations are combined, which is careful"
 _BETS = "bets are fair for every distribution between the ends, and careful for most"
 #: Why a line leaves the band.
@@ -133,6 +134,8 @@ WHY = {
     ("clusters", NAIVE): "rows of a patient are taken as independent",
     ("clusters", HL): "rows of a patient are taken as independent",
     ("weights", "Hosmer–Lemeshow, weights as counts"): "weights are taken as copies of rows",
+    ("quantiles", "KS of the PIT"): _TIES,
+    ("quantiles", "coverage"): _TIES,
     ("quantiles", "95% interval, binomial"): "counts of 100 rows are few values",
     ("members", "KS of ranks, as if continuous"): "ranks among 20 draws are 21 values",
     ("times", COMBINED): f"{_IMPUTED}; two parts have half of the level each",
