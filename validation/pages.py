@@ -7,7 +7,8 @@ r"""Numbers, tables and the index of the record on pages, which are then read wi
 ``<!-- studies -->`` to ``<!-- end -->``
     All studies, and where each is shown.
 
-In an expression ``table`` is the file as a data frame, whose index is left out; inside a Markdown table
+In an expression ``table`` is the file as a data frame, whose index is left out, and ``frame(name)``
+is another one; inside a Markdown table
 ``|`` is written ``\|``. ``python -m validation.pages`` writes the pages again; with ``--check`` it
 names those that differ, and fails if there are any.
 """
@@ -60,7 +61,7 @@ def shown(name: str, expression: str | None) -> Any:
     if expression is None:
         return frame(name)
     try:
-        return eval(expression.replace(r"\|", "|"), {"table": frame(name), "pd": pd})
+        return eval(expression.replace(r"\|", "|"), {"table": frame(name), "frame": frame, "pd": pd})
     except Exception as error:
         raise ValueError(f"{name} | {expression}: {type(error).__name__}: {error}") from error
 
