@@ -67,7 +67,10 @@ def keep_to_the_site(app: Sphinx, docname: str, source: list[str]) -> None:
     folder = (Path(app.srcdir) / docname).parent
 
     def plain(link: re.Match[str]) -> str:
-        return link[0] if (folder / link[2]).resolve().is_relative_to(app.srcdir) else link[1]
+        target = (folder / link[2]).resolve()
+        if target == BENCHMARKS:
+            return f"[{link[1]}](/generated/benchmarks.md)"
+        return link[0] if target.is_relative_to(app.srcdir) else link[1]
 
     source[0] = _TO_PAGE.sub(plain, source[0])
 
