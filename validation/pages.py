@@ -125,7 +125,7 @@ def rewritten(text: str, page: Path) -> str:
     def index(mark: re.Match[str]) -> str:
         heads = "| question | where | figures and tables | command | a full run |"
         rows = [heads, "| --- | --- | --- | --- | --- |"]
-        of_studies = {ROOT / "docs" / f"{name}.md" for name in ("others", "wild")}
+        of_studies = {ROOT / "docs" / f"{name}.md" for name in ("validation", "others", "wild")}
         of_studies |= {*(ROOT / "docs" / "validation").glob("*.md")}
         for name, study in STUDIES.items():
             at = [each for each in sorted(of_studies) if _shows(each, study.files)]
