@@ -76,7 +76,7 @@ def isotonic(rng: np.random.Generator) -> Drawn:
 
 
 def patients(rng: np.random.Generator) -> Drawn:
-    """Draw ten rows a patient with the same prediction, whose labels are independent."""
+    """Draw ten rows per patient with the same prediction, whose labels are independent."""
     p = np.repeat(rng.beta(0.7, 1.5, ROWS // 10), 10)
     return p, _events(rng, p)
 
@@ -91,7 +91,7 @@ DESIGNS: dict[str, tuple[bool, Draw]] = {
     "a tree of 150 leaves": (False, tree(errors=False)),
     "a tree of 150 leaves with errors": (False, tree(errors=True)),
     "isotonic regression": (False, isotonic),
-    "ten rows a patient": (False, patients),
+    "ten rows per patient": (False, patients),
 }
 
 
