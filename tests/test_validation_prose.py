@@ -452,7 +452,7 @@ def test_copies_are_as_the_pages_say():
     for row in rows_of("copies"):
         assert row["of"] == "400"
         assert int(row["warned"]) == (400 if row["copied"] == "True" else 0)
-        assert int(row["asked for clusters"]) == (400 if row["rows"] == "ten rows a patient" else 0)
+        assert int(row["asked for clusters"]) == (400 if row["rows"] == "ten rows per patient" else 0)
 
 
 def test_weights_are_as_the_pages_say():
