@@ -157,7 +157,7 @@ TABLE: dict[str, dict[str, Any]] = {each["name"]: each for each in (
     number("d_calibration", TIMES, "levels", "PIT", "χ² of tenths", "Haider et al. 2020",
         "chi-square of tenths of the PIT, per row"),
     time("events", TIMES, "everywhere", "events less expected", "mean", "Crowson et al. 2016",
-        "events observed less expected, per row, above 0 where risks are too low",
+        "events observed less expected, above 0 where risks are too low",
         alternatives=SIGNED),
     time("event_slope", TIMES, "ranks of risk", "events less expected", "mean", "Crowson et al. 2016",
         "events observed less expected by rank of risk, above 0 where risks differ too little",
