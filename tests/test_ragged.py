@@ -133,10 +133,10 @@ def test_one_member_has_no_spread():
 @pytest.mark.level
 @pytest.mark.parametrize("digits", [None, 0])
 def test_levels_of_members(digits):
-    _, high = binomial_limits(600, 0.05)
+    _, high = binomial_limits(300, 0.05)
     names = ("omnibus", "bias", "spread", "crps", "skce_uq")
     found = []
-    for seed in range(600):
+    for seed in range(300):
         values, outcomes = ensemble(seed, rows=60, digits=digits)
         own = [
             caltest.test(Members(values), outcomes, name, n_resamples=39, rng=seed).pvalue <= 0.05
@@ -238,9 +238,9 @@ def test_too_narrow_quantiles_are_found():
 @pytest.mark.level
 @pytest.mark.parametrize("count", [False, True])
 def test_levels_of_quantiles(count):
-    _, high = binomial_limits(600, 0.05)
+    _, high = binomial_limits(300, 0.05)
     found = []
-    for seed in range(600):
+    for seed in range(300):
         values, outcomes = forecasts(seed, 150, count=count)
         law, how = Quantiles(LEVELS, values), {"n_resamples": 39, "rng": seed}
         own = [
