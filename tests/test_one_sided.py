@@ -203,7 +203,7 @@ def test_events_of_times_have_one_limit():
 
 # --- at the limit
 
-SETS = 120
+SETS = 60
 
 
 def share(verdict, limit, errors, rows):
