@@ -277,6 +277,7 @@ def test_the_command_line_takes_names_and_patterns(folder):
     options = ("--resamples", "99", "--seed", "1", "--json", page)
     assert command("audit", folder / "a.csv", *several, *options).exit_code in (0, 1)
     found = json.loads(page.read_text())
+    assert "features=features" in found["call"]
     assert "Not searched, nor inside them, as they are groups: 'sex'." in found["warnings"]
     assert "Columns not read: 'code'." in found["warnings"]
 

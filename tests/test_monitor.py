@@ -995,3 +995,13 @@ def test_rows_of_a_cluster_that_waits_are_set_aside_whatever_its_outcome():
     assert first.log_evalue == second.log_evalue
     assert (first.rows, first.set_aside, first.waiting) == (1, 1, 0)
     assert (second.rows, second.set_aside, second.waiting) == (1, 1, 0)
+
+
+@pytest.mark.parametrize("clusters", [True, False])
+def test_the_day_of_an_alarm_is_that_of_its_row(clusters):
+    days = np.repeat([f"2026-01-{day:02}" for day in range(1, 31)], 20)
+    p, happened = np.full(600, 0.2), np.arange(600) % 2
+    beside = {"clusters": days} if clusters else {}
+    state = caltest.Monitor().update(p, happened, date=days, **beside)
+    assert state.alarm_date == days[state.alarm_row - 1] < days[-1]
+    assert len(state.periods) == 30

@@ -18,7 +18,7 @@ def test_it_is_short():
     assert len(page("CHANGELOG.md").split()) <= LONGEST
 
 
-def test_its_example_is_what_the_script_draws(tmp_path):
+def test_its_example_is_what_the_script_draws():
     example = runpy.run_path(str(ROOT / "docs" / "readmissions.py"))
     drawn = io.StringIO()
     example["table"]().to_csv(drawn, index=False)

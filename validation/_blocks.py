@@ -159,6 +159,7 @@ NOT_RUN = {
 DIFFERS = {
     "members_groups": "audits by default test otherwise than on 24 November: 8 of 200 reject, not 9",
     "members_joint": "audits by default test otherwise than on 24 November",
+    "weights": "two statistics are later than the record; the other 29 rows are equal",
     "weights_intervals": "t intervals beside ours were written anew since: lengths differ by 1.9%",
     "omnibus_power": "one of 2 000 rejections by sums of tangents, which hang on last digits",
 }

@@ -265,7 +265,7 @@ class Monitor:
         values, codes, member = values[kept][order], codes[kept][order], member[order]
         dated = [dates[row] for row in kept[order]]
         later = [k for k in range(1, n) if dated[k] != dated[k - 1]]  # if no cluster has two days
-        days = [0, *(later if set(later) <= set(ends.tolist()) else ()), n]
+        days = [0, *(later if (ends[np.searchsorted(ends, later)] == later).all() else ()), n]
 
         if not self._books:
             self._shape, self._books = shape, bettors.blank(0, self._is_change)
